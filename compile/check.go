@@ -10,7 +10,8 @@ import (
 )
 
 // Check verifies the invariants of a program, which the package lists: it replays all steps in
-// order on bytes that know the value that they hold.
+// order on bytes that know the value that they hold. It uses no result of the planner but offsets,
+// and answers the first fault with the names of nodes. It does not change the program.
 func (p *Program) Check() error {
 	for _, f := range []func() error{p.checkFacts, p.checkOperands, p.checkSegments, p.checkOrder} {
 		if err := f(); err != nil {
@@ -27,7 +28,8 @@ func (p *Program) Check() error {
 	return nil
 }
 
-// checkFacts compares the descriptions of all entries with inference, node by node.
+// checkFacts compares the descriptions of all entries with inference, node by node. Inference fills
+// in nothing, as all are known, so it fails exactly where an operator contradicts a description.
 func (p *Program) checkFacts() error {
 	shapes, types := make([]dtype.Shape, len(p.Descs)), make([]dtype.Type, len(p.Descs))
 	for e, d := range p.Descs {
@@ -72,7 +74,8 @@ func (p *Program) checkOperands() error {
 	return nil
 }
 
-// operands counts the tensors of a step that have bytes.
+// operands counts the tensors of a step that have bytes and are read or written: each needs a
+// place.
 func (p *Program) operands(s *Step) (n int) {
 	for k := range s.Call.In {
 		if !ignores(s.Node, k) && s.Call.In[k].Bytes > 0 {
@@ -88,7 +91,8 @@ func (p *Program) operands(s *Step) (n int) {
 }
 
 // checkSegments demands that segments cover the steps in order, wait only for earlier ones, and
-// declare all slots that their steps use.
+// declare all slots that their steps use. The engine orders segments by these accesses alone, so an
+// operand without one would be read while others write it.
 func (p *Program) checkSegments() error {
 	next := 0
 	for i := range p.Segments {
@@ -127,12 +131,12 @@ func (seg *Segment) declares(o Operand) error {
 	return nil
 }
 
-// span is a range of bytes in a room that a step uses.
+// span is a range of bytes in a room that a step uses, from included and to not.
 type span struct {
 	segment, room int
-	from, to      int64
-	writes        bool
-	name          string
+	from, to      int64  // offsets in the room
+	writes        bool   // else the step only reads
+	name          string // of the step, for errors
 }
 
 // spans lists the bytes that the steps use, in their order.
@@ -157,7 +161,7 @@ func (p *Program) spans() (list []span) {
 }
 
 // checkOrder demands that segments wait for each other where they use the same bytes and one of
-// them writes.
+// them writes. It compares all pairs of uses, which takes time in the square of their number.
 func (p *Program) checkOrder() error {
 	order := memplan.NewOrder(len(p.Segments))
 	for i := range p.Segments {
@@ -178,19 +182,21 @@ func (p *Program) checkOrder() error {
 	return nil
 }
 
-// replay is a run of a program on memory that knows the values it holds.
+// replay is a run of a program on memory that knows the values it holds. It goes through the steps
+// in their order; checkOrder shows that every order which segments allow reads the same bytes.
 type replay struct {
 	p       *Program
 	holds   map[memory][]int // values, by entry, that memory holds under several names
 	pending []int            // by entry: reads that are still to come
 }
 
-// memory is a slot, or a buffer of the plan.
+// memory is a slot, or a buffer of the plan. Values of one buffer follow each other in place.
 type memory struct {
 	slot   bool
-	number int
+	number int // position in Slots, or in Memory.Buffers
 }
 
+// newReplay begins a run: slots hold their variables, and all reads are to come.
 func newReplay(p *Program) *replay {
 	r := &replay{p: p, holds: map[memory][]int{}, pending: make([]int, p.Graph.NumEntries())}
 	for i, n := range p.Graph.Nodes {
@@ -225,7 +231,8 @@ func (r *replay) reads(s *Step, f func(e int)) {
 	}
 }
 
-// step replays one step.
+// step replays one step: first its reads, then its scratch memory, then its writes. Scratch memory
+// counts as overwritten before the inputs have been read, because a kernel uses it meanwhile.
 func (r *replay) step(s *Step) (err error) {
 	from, to := r.p.Graph.Out(s.Index)
 	if s.Skip {
@@ -259,14 +266,16 @@ func (r *replay) step(s *Step) (err error) {
 	return nil
 }
 
-// rename gives the content of entry e another name.
+// rename gives the content of entry e another name. Content that memory has lost gets none, and the
+// next reader of the name reports that.
 func (r *replay) rename(e, as int) {
 	if m, ok := r.memoryOf(e); ok && slices.Contains(r.holds[m], e) {
 		r.holds[m] = append(r.holds[m], as)
 	}
 }
 
-// write puts entry e into memory m.
+// write puts entry e into memory m. The values that m held are gone, so none of them may have a
+// read to come, under any of its names.
 func (r *replay) write(m memory, e int) error {
 	for _, old := range r.holds[m] {
 		if r.pending[old] > 0 {

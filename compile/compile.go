@@ -11,44 +11,78 @@ import (
 	"gomx/op"
 )
 
-// Source is a composed graph with the facts that inference has found.
+// Source is a composed graph with the facts that inference has found. Compile reads it and keeps no
+// reference to its lists; nodes that no stage changes are nodes of the program as well.
 type Source struct {
+	// Outputs are the entries that the caller wants, in the caller's order. An entry may occur
+	// twice, and may be a variable.
 	Outputs []op.Entry
-	Args    []*op.Node   // variables that are no auxiliary states, in the order of the graph
-	Facts   *graph.Facts // shapes and types of all entries; Compile does not change them
+
+	// Args are the variables that are no auxiliary states, in the order of the graph. Only these
+	// can have gradients.
+	Args []*op.Node
+
+	// Facts are the shapes and types of all entries. Compile works on a copy.
+	Facts *graph.Facts
 }
 
 // Options say how a graph is compiled. The zero value compiles for inference on the processor, with
 // the plain kernels on one thread.
 type Options struct {
+	// Train compiles a program whose operators compute as in training and which has a backward part
+	// where Grads asks for one.
 	Train bool
+
 	// NoDropout makes dropout that drops in training only pass everything on, also when training.
 	NoDropout bool
-	Single    bool // every operator is a segment of its own
-	Device    device.Device
-	Spread    *Spread // where the parts of the graph run; nil means all on Device
-	// Grads are the requests of arguments whose gradient is wanted. Inference has them too: a
-	// learned argument is written between runs.
+
+	// Single makes every operator a segment of its own, for monitors that look at each result.
+	Single bool
+
+	// Device is the device of all nodes and arrays that Spread does not name.
+	Device device.Device
+
+	// Spread says where the parts of the graph run; nil means all on Device.
+	Spread *Spread
+
+	// Grads are the requests of arguments whose gradient is wanted, by name. Inference has them
+	// too: an argument with a gradient is written between runs, so a segment begins where it is
+	// read first.
 	Grads map[string]op.Req
+
 	// Precision is the type that products are computed in; float32 leaves the graph as it is.
 	Precision dtype.Type
+
 	// LossScale is the device of the factor by which gradients are scaled; nil means no scaling.
 	LossScale *device.Device
-	// Recompute is the share of the planned memory to come down to by computing values twice; 0
-	// computes only the nodes again that ask for it.
+
+	// Recompute is the share of the planned memory, from 0 to 1, to come down to by computing
+	// values twice; 0 computes only the nodes again that ask for it.
 	Recompute float64
-	Streams   int      // queues of the device that branches of the graph run on; 0 and 1: one
-	NoFusion  bool     // leaves out all stages that are not needed
-	Without   []string // names of stages to leave out
-	Verify    bool     // checks the plan of the memory with an independent verifier
-	Target    Target
+
+	// Streams is the number of queues of the device that branches of the graph run on; 0 means 1.
+	Streams int
+
+	// NoFusion leaves out all stages that rewrite the graph by a pass, and the stage layout. It
+	// serves tests, which compare the fast program with the graph as it was composed.
+	NoFusion bool
+
+	// Without has the names of passes to leave out; see [Passes]. Passes that are needed run
+	// nevertheless.
+	Without []string
+
+	// Verify checks the plan of the memory with an independent verifier, in every build.
+	Verify bool
+
+	Target Target
 }
 
-// Target describes the kernels of the machine that a program is compiled for.
+// Target describes the kernels of the machine that a program is compiled for. It is an option and
+// not looked up, so that the same program can be compiled anywhere.
 type Target struct {
 	Tier    device.Tier // fastest tier of kernels to use
 	Threads int         // most threads of a kernel; 0 means 1
-	Layouts bool        // kernels of the processor work on arrays in blocked layouts
+	Layouts bool        // kernels of the processor may work on arrays in blocked layouts
 }
 
 // onHost reports whether everything runs on processors.
@@ -56,13 +90,15 @@ func (o *Options) onHost() bool {
 	return o.Device.Kind == device.KindCPU && (o.Spread == nil || o.Spread.Host)
 }
 
-// wants reports whether the gradient of an argument is wanted.
+// wants reports whether the gradient of an argument is wanted. A request of op.ReqNull is the same as
+// none.
 func (o *Options) wants(name string) bool {
 	r, ok := o.Grads[name]
 	return ok && r != op.ReqNull
 }
 
-// variable returns the device of the array of a variable.
+// variable returns the device of the array of a variable; variables that Spread does not name lie on
+// Device.
 func (o *Options) variable(name string) device.Device {
 	if o.Spread != nil {
 		if d, ok := o.Spread.Vars[name]; ok {
@@ -72,7 +108,7 @@ func (o *Options) variable(name string) device.Device {
 	return o.Device
 }
 
-// output returns the device of the array of output i.
+// output returns the device of the array of output number i.
 func (o *Options) output(i int) device.Device {
 	if o.Spread != nil {
 		return o.Spread.Outputs[i]
@@ -80,7 +116,12 @@ func (o *Options) output(i int) device.Device {
 	return o.Device
 }
 
-// Compile turns a graph into a program.
+// Compile turns a graph into a program. The same source and options give the same program.
+//
+// It answers an error for a name in Without that no pass has, for shapes that stay unknown, for an
+// operator without a kernel on its device, and for a gradient that an operator does not have;
+// errors of operators name the node and the line that composed it. Stages panic with *op.Error
+// where a pass makes a node of wrong parameters; Compile returns that as an error too.
 func Compile(src Source, o Options) (p *Program, err error) {
 	defer op.Recover(&err)
 	if err := CheckNames(o.Without); err != nil {
@@ -102,7 +143,8 @@ func Compile(src Source, o Options) (p *Program, err error) {
 	return u.prog, nil
 }
 
-// CheckNames reports a name in a list of stages to leave out that no such stage has.
+// CheckNames reports a name in a list of passes to leave out that no pass has, and lists all names.
+// A stage that is no pass cannot be left out, so its name is an error too.
 func CheckNames(names []string) error {
 	var all []string
 	for _, s := range Passes() {

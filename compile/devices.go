@@ -10,16 +10,18 @@ import (
 	"gomx/op/prim"
 )
 
-// Spread says where the parts of a graph on several devices lie.
+// Spread says where the parts of a graph on several devices lie. It is read only once it is made.
 type Spread struct {
-	Vars    map[string]device.Device
-	Outputs []device.Device
-	Groups  map[string]device.Device
-	Host    bool // all devices are processors
+	Vars    map[string]device.Device // devices of the arrays of variables, by name
+	Outputs []device.Device          // devices of the output arrays, in the order of the outputs
+	Groups  map[string]device.Device // devices of the groups that the attribute ctx_group names
+	Host    bool                     // all devices are processors
 }
 
-// SpreadOver decides where the variables and outputs of a graph lie. given tells the devices of
-// arrays that exist.
+// SpreadOver decides where the variables and outputs of a graph lie, as graph.Placement assigns
+// them. p.Var tells the devices of arrays that exist. It answers an error for an array on another
+// device than the group of its variable, and for an operator that changes a state on another
+// device, because a copy of the state would be changed.
 func SpreadOver(outs []op.Entry, p graph.Placement) (*Spread, error) {
 	on := p.Assign(outs)
 	sp := &Spread{Vars: map[string]device.Device{}, Groups: p.Groups, Host: true}
@@ -46,7 +48,8 @@ func SpreadOver(outs []op.Entry, p graph.Placement) (*Spread, error) {
 	return sp, nil
 }
 
-// assignDevices writes down where every operator runs.
+// assignDevices writes down where every operator runs, as an attribute, so that passes that make
+// new nodes hand the device on with the attributes.
 func assignDevices(u *Unit, s *Stage) error {
 	if u.opt.Spread == nil {
 		return nil
@@ -71,7 +74,8 @@ func copyBetweenDevices(u *Unit, s *Stage) error {
 	return u.rewrite(s, graph.CopyBetweenDevices)
 }
 
-// lies returns the device of the array of a variable.
+// lies returns the device of the array of a variable: of a gradient array for the variable that
+// stands for its content, of a slot for a variable that a stage has made, else of the argument.
 func (u *Unit) lies(v *op.Node) (device.Device, bool) {
 	for _, g := range u.Grads {
 		if g.Old == v {
@@ -99,7 +103,8 @@ func (u *Unit) deviceOf(n *op.Node) device.Device {
 	return u.opt.Device
 }
 
-// copies prepares a copy between devices.
+// copies prepares a copy between devices. It has no kernel in the registry, because a kernel knows
+// one device and a copy two.
 func (u *Unit) copies(n *op.Node, a *op.Args) *ready {
 	from, to := u.deviceOf(n.In[0].Node), u.deviceOf(n)
 	bytes := a.In[0].Bytes
@@ -110,7 +115,8 @@ func (u *Unit) copies(n *op.Node, a *op.Args) *ready {
 }
 
 // laneOf returns the queue on which a node runs: copies between a processor and another device have
-// queues of their own.
+// queues of their own, which work beside the kernels. A copy to the processor is on the queue of
+// the other device, which knows when the value is there.
 func (u *Unit) laneOf(n *op.Node) Lane {
 	lane := Lane{Device: u.deviceOf(n), Queue: device.QueueCompute}
 	if k := u.draft.lanes[n]; k > 0 {

@@ -19,6 +19,21 @@
 // kernels, which choose the layouts of blocked arrays. The third divides the steps into segments,
 // plans the memory, and finds the earlier segments that each segment waits for.
 //
+// # Contract of a stage
+//
+// A stage relies on the rows that its After lists and on the rows whose Before names it, and on
+// nothing else about the order. It may rely on distinct outputs, on facts of every entry, and on
+// nodes that nobody else changes. It guarantees the same again: a pass copies the nodes that it
+// changes, so the composed graph, which other programs share, stays as it was. The comment above
+// each row of the table says the rest: the condition that the stage adds to the graph, and its
+// source.
+//
+// Passes that are not marked loose leave every bit of every result as it is. So random graphs can
+// be compared with and without any selection of passes, and a wrong one is found by leaving it out.
+//
+// To add a pass, write one function of type graph.Pass in package graph and one row in table.go;
+// the tests of the table, of the random graphs and of the golden programs then cover it.
+//
 // # Programs
 //
 // A [Program] is immutable and knows no array. Its slots name the arrays outside of the planned
@@ -29,6 +44,28 @@
 //	p, err := compile.Compile(compile.Source{Outputs: outs, Args: args, Facts: facts.Facts()},
 //		compile.Options{Target: compile.Target{Tier: device.MaxTier(), Threads: device.Cores()}})
 //	p.WriteText(os.Stdout)
+//
+// # Memory of a program
+//
+// A value lies in one of three places. Values that the caller sees, and states, lie in slots.
+// Values between steps lie in rooms: a room is the part of the arena on one device, and a value has
+// an offset in it. Kept forms of parameters lie in slots too, because they outlive a run. A value
+// of which no step reads more than the shape lies nowhere.
+//
+// Several entries may share one place: an operator that works in place writes over its input, and
+// one that only changes a shape renames it. Package graph decides that (AssignStorage); the entry
+// that the others live in is their root, and only roots have slots and buffers.
+//
+// # Order of a program
+//
+// Steps are in the order of the graph. One segment runs its steps one after the other. Two segments
+// may run at the same time unless one needs the other: Needs lists the segments that compute its
+// inputs, and those whose bytes it overwrites. An executor adds the order that slots demand, from
+// Uses, and the order from run to run: a program says nothing about two runs.
+//
+// Segments are cut so that communication and computation overlap. The gradient of the last layer is
+// complete at the end of a segment, before the first layer's backward part runs; and a segment
+// begins at the first step that reads a weight, so it alone waits for the update of the weight.
 //
 // # Invariants
 //

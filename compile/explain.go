@@ -11,32 +11,35 @@ import (
 )
 
 // Explanation lists the changes that compiling has made to a graph.
+// `gomx inspect --explain` prints it, or writes it as JSON.
 type Explanation struct {
 	Train     bool         `json:"train"`
 	Composed  int          `json:"composed"`  // operators of the composed graph
 	Operators int          `json:"operators"` // operators that run, the gradient included
 	Reorders  int          `json:"reorders"`  // changes of layout among them
 	Passes    []PassReport `json:"passes"`    // in the order in which they ran
-	// operators that call a library, in the order in which they run
+
+	// Library lists the operators that call a library, in the order in which they run.
 	Library []LibraryUse `json:"library"`
 }
 
 // LibraryUse lists the implementations that a library has chosen for a node.
 type LibraryUse struct {
 	Node  string   `json:"node"`
-	Op    string   `json:"op"`
+	Op    string   `json:"op"`    // operator of the node
 	Impls []string `json:"impls"` // in the order of the calls
 }
 
-// PassReport lists the changes of one pass.
+// PassReport lists the changes of one pass. Passes that the options left out have no report.
 type PassReport struct {
-	Pass    string         `json:"pass"`
-	Reason  string         `json:"reason"`
-	Loose   bool           `json:"loose"` // results agree up to rounding, not to the bit
-	Changes []graph.Change `json:"changes"`
+	Pass    string         `json:"pass"`    // name of the stage
+	Reason  string         `json:"reason"`  // of the stage, as the table gives it
+	Loose   bool           `json:"loose"`   // results agree up to rounding, not to the bit
+	Changes []graph.Change `json:"changes"` // none where the pass found nothing to do
 }
 
-// Explain lists the changes that compiling has made to the graph of p.
+// Explain lists the changes that compiling has made to the graph of p. Steps that are skipped do
+// not count as operators that run.
 func (p *Program) Explain() *Explanation {
 	e := &Explanation{Train: p.Train, Composed: p.Composed}
 	for i := range p.Steps {
@@ -59,15 +62,16 @@ func (p *Program) Explain() *Explanation {
 	return e
 }
 
-// String is the table of WriteTable.
+// String is the table of WriteTable, for logs and tests.
 func (e *Explanation) String() string {
 	var b strings.Builder
 	_ = e.WriteTable(&b)
 	return b.String()
 }
 
-// WriteTable writes a row for every change: pass, node, before, after; and a row for
-// every node that calls a library.
+// WriteTable writes a row for every change: pass, node, before, after; and a row for every node
+// that calls a library. A pass that changed nothing has a row that says so, because a user looks
+// for the reason why a fusion did not happen. Errors are those of w.
 func (e *Explanation) WriteTable(w io.Writer) error {
 	mode := "inference"
 	if e.Train {

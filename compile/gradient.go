@@ -9,7 +9,11 @@ import (
 )
 
 // differentiate adds the gradients that are asked for, of the last layers first, so that they are
-// ready first.
+// ready first: a store can send them while the first layers are still being differentiated.
+//
+// Each output gets a variable for the gradient that flows into it; the ones that no operator reads,
+// as below losses, get no slot. Where a gradient is added to its array and nothing flows into it,
+// the array stays as it is, so no gradient is computed.
 func differentiate(u *Unit) error {
 	if len(u.opt.Grads) == 0 {
 		return nil
@@ -49,7 +53,7 @@ func differentiate(u *Unit) error {
 }
 
 // zeroGradient makes the gradient of a variable that the outputs do not depend on, or only through
-// operators that let no gradient pass.
+// operators that let no gradient pass. The array has to be overwritten: it may hold anything.
 func zeroGradient(v op.Entry) op.Entry {
 	n, err := op.NewNode(prim.ZerosLike.Op, v.Node.Name+"_no_grad", nil, v)
 	if err != nil {
@@ -58,7 +62,9 @@ func zeroGradient(v op.Entry) op.Entry {
 	return n.Entry(0)
 }
 
-// gradient makes the entry that ends in the gradient array of variable v.
+// gradient makes the entry that ends in the gradient array of variable v: e itself, or the sum of e
+// and the content of the array. The sum is an operator of the graph, so that it is fused and
+// planned like others and is done in place.
 func (u *Unit) gradient(v, e op.Entry, claimed map[op.Entry]bool) Gradient {
 	arg := v.Node.Name
 	if u.opt.Grads[arg] != op.ReqAdd {
@@ -74,7 +80,8 @@ func (u *Unit) gradient(v, e op.Entry, claimed map[op.Entry]bool) Gradient {
 	return Gradient{Arg: arg, Entry: n.Entry(0), Old: old}
 }
 
-// addHeads makes slots for the head gradients that the graph reads.
+// addHeads makes slots for the head gradients that the graph reads. Slots lie where the outputs
+// lie.
 func (u *Unit) addHeads(heads []op.Entry) {
 	read := map[*op.Node]bool{}
 	for _, n := range op.Topo(u.all()) {

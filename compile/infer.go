@@ -11,21 +11,23 @@ import (
 	"gomx/op"
 )
 
-// Given is the knowledge of a caller about variables, by name.
+// Given is the knowledge of a caller about variables, by name. Names of types may be unknown to the
+// graph, names of shapes may not: a shape is mostly misspelled where no variable has it.
 type Given struct {
-	Shapes map[string]dtype.Shape
+	Shapes map[string]dtype.Shape // extents of -1 are unknown
 	Types  map[string]dtype.Type
 }
 
 // Inferred is the result of inference, by entry number of an indexed graph.
 type Inferred struct {
 	Graph  *graph.Indexed
-	Shapes []dtype.Shape
-	Types  []dtype.Type
+	Shapes []dtype.Shape // nil where nothing is known; an extent of -1 is unknown
+	Types  []dtype.Type  // dtype.Unknown where nothing is known
 }
 
 // Infer finds shapes and types of all entries of the graph that computes outs. Variables whose type
-// nothing says are float32; shapes may stay unknown.
+// nothing says are float32; shapes may stay unknown. Knowledge flows both ways through operators,
+// as in MXNet's InferShape: a layer tells its weight the shape, and a label may tell the batch.
 func Infer(outs []op.Entry, given Given) (*Inferred, error) {
 	r, err := Seed(outs, given)
 	if err != nil {
@@ -37,7 +39,8 @@ func Infer(outs []op.Entry, given Given) (*Inferred, error) {
 	return r, r.inferTypes()
 }
 
-// Seed numbers a graph and stores the knowledge of the caller and of attributes, without inference.
+// Seed numbers a graph and stores the knowledge of the caller and of attributes, without inference:
+// a caller that infers in steps of its own begins here.
 func Seed(outs []op.Entry, given Given) (*Inferred, error) {
 	g := graph.Index(outs)
 	r := &Inferred{Graph: g, Shapes: make([]dtype.Shape, g.NumEntries()), Types: make([]dtype.Type,
@@ -48,10 +51,12 @@ func Seed(outs []op.Entry, given Given) (*Inferred, error) {
 	return r, r.seed(given)
 }
 
-// Facts collects the result for [Compile].
+// Facts collects the result for [Compile]. The facts are the caller's; one inference serves any
+// number of compilations.
 func (r *Inferred) Facts() *graph.Facts { return graph.FactsOf(r.Graph, r.Shapes, r.Types) }
 
-// Of returns the shape and the type of an entry of the graph.
+// Of returns the shape and the type of an entry of the graph. The shape belongs to r.
+// An entry of another graph gives facts of any entry.
 func (r *Inferred) Of(e op.Entry) (dtype.Shape, dtype.Type) {
 	i := r.Graph.Entry(e)
 	return r.Shapes[i], r.Types[i]
@@ -60,7 +65,8 @@ func (r *Inferred) Of(e op.Entry) (dtype.Shape, dtype.Type) {
 // Desc describes entry number i as a plain operand.
 func (r *Inferred) Desc(i int) op.Desc { return op.Plain(r.Types[i], r.Shapes[i]) }
 
-// CheckKnown reports the variables whose shapes have stayed unknown.
+// CheckKnown reports the variables whose shapes have stayed unknown, all at once, because the shape
+// of the data mostly tells all others.
 func (r *Inferred) CheckKnown(vars []*op.Node) error {
 	var missing []string
 	for _, v := range vars {
@@ -76,7 +82,8 @@ func (r *Inferred) CheckKnown(vars []*op.Node) error {
 		strings.Join(missing, ", "))
 }
 
-// seed stores the shapes and types of variables that the caller or their attributes give.
+// seed stores the shapes and types of variables that the caller or their attributes give. The
+// caller wins over attributes.
 func (r *Inferred) seed(given Given) error {
 	known := map[string]bool{}
 	for i, n := range r.Graph.Nodes {
@@ -105,7 +112,8 @@ func (r *Inferred) seed(given Given) error {
 	return nil
 }
 
-// seedFromAttrs reads __shape__ and __dtype__; in files an extent of 0 is unknown.
+// seedFromAttrs reads __shape__ and __dtype__, the attributes of MXNet's variables; in files an
+// extent of 0 is unknown, and a type of -1.
 func seedFromAttrs(n *op.Node, shape *dtype.Shape, typ *dtype.Type) error {
 	if text := n.Attrs["__shape__"]; text != "" {
 		dims, err := op.ParseTuple(text)
@@ -133,7 +141,8 @@ func seedFromAttrs(n *op.Node, shape *dtype.Shape, typ *dtype.Type) error {
 }
 
 // inferTypes runs type inference; variables about which nothing is known become float32, one at
-// a time so that each choice informs the rest.
+// a time so that each choice informs the rest. MXNet's default is float32 as well; a variable beside
+// an argument of another type takes that type first.
 func (r *Inferred) inferTypes() error {
 	if err := graph.InferTypes(r.Graph, r.Types); err != nil {
 		return err

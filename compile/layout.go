@@ -12,21 +12,29 @@ import (
 // layouter prepares the kernels of a graph in order, so that every kernel sees the
 // layouts that the kernels before it have chosen, and puts changes of layout where a reader wants
 // another layout than the one it would get. Arguments and outputs stay plain.
+//
+// Layouts travel from producers to readers: a kernel that looks at layouts is offered its inputs as
+// they are, and answers with the inputs that it wants and the outputs that it gives. Other kernels
+// get plain inputs, but for pointwise ones and joins along channels, to which a blocked array looks
+// like a plain one of another shape.
+//
+// Old entries are entries of the graph as it was numbered, new entries are those of the graph with
+// changes of layout.
 type layouter struct {
 	u     *Unit
 	p     *Program
-	used  []bool
-	reads map[op.Entry]int
-	now   map[op.Entry]op.Entry // entries that have taken the place of others
-	desc  map[op.Entry]op.Desc  // descriptions of the entries made
-	moved map[move]op.Entry
-	laid  map[*op.Node]*ready
+	used  []bool                // by number of an old entry: some step reads its values
+	reads map[op.Entry]int      // by old entry: number of inputs that name it
+	now   map[op.Entry]op.Entry // new entries, by old entry
+	desc  map[op.Entry]op.Desc  // descriptions by new entry, with their layouts
+	moved map[move]op.Entry     // changes of layout made so far: readers of one layout share one
+	laid  map[*op.Node]*ready   // kernels by new node
 }
 
 // move is a change of layout.
 type move struct {
-	entry  op.Entry
-	layout any
+	entry  op.Entry // new entry that is read
+	layout any      // layout that the reader wants; nil is plain
 }
 
 // blocks is the ability of a layout to join arrays along their channels as if they were plain.
@@ -35,7 +43,8 @@ type blocks interface {
 	Seen(shape []int) []int // shape of a plain array with the same memory
 }
 
-// layOut chooses layouts and numbers the graph again with the changes of layout in it.
+// layOut chooses layouts and numbers the graph again with the changes of layout in it. Programs
+// with a part on another device stay plain: blocked layouts are those of the processor's library.
 func layOut(u *Unit) error {
 	if u.opt.NoFusion || !u.opt.Target.Layouts || !u.opt.onHost() {
 		return nil
@@ -68,6 +77,7 @@ func layOut(u *Unit) error {
 	return number(u)
 }
 
+// visit chooses the kernel of old node number i, and copies the node where its inputs have changed.
 func (l *layouter) visit(i int, n *op.Node) error {
 	if n.IsVar() {
 		l.now[n.Entry(0)], l.desc[n.Entry(0)] = n.Entry(0), l.p.Descs[l.p.Graph.Entry(n.Entry(0))]
@@ -122,14 +132,15 @@ func (l *layouter) choose(i int, n *op.Node, in []op.Entry) (*ready, error) {
 	return l.u.ready(n, a)
 }
 
-// free reports whether output j of node number i may have any layout.
+// free reports whether output j of node number i may have any layout: entries in slots are plain,
+// because their arrays belong to callers.
 func (l *layouter) free(i, j int) bool {
 	from, _ := l.p.Graph.Out(i)
 	_, outside := l.p.Outside[from+j]
 	return !outside
 }
 
-// common returns the first blocked layout among the inputs.
+// common returns the first blocked layout among the inputs that node n reads; nil if all are plain.
 func (l *layouter) common(n *op.Node, in []op.Entry) any {
 	for k, e := range in {
 		if lay, ok := l.desc[e].Layout.(blocks); ok && !ignores(n, k) {
@@ -139,7 +150,7 @@ func (l *layouter) common(n *op.Node, in []op.Entry) any {
 	return nil
 }
 
-// plain makes all inputs plain of which more than the shape is read.
+// plain makes all inputs plain of which more than the shape is read. in is changed in place.
 func (l *layouter) plain(n *op.Node, in []op.Entry) (err error) {
 	for k := range in {
 		if !ignores(n, k) && err == nil {
@@ -150,7 +161,9 @@ func (l *layouter) plain(n *op.Node, in []op.Entry) (err error) {
 	return err
 }
 
-// convert returns entry e in the layout of want.
+// convert returns entry e in the layout of want. A form of a parameter that nothing else reads is
+// made in that layout from the start; else a node that changes the layout is added, once for all
+// readers.
 func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 	have := l.desc[e]
 	if have.Layout == want.Layout {
@@ -187,7 +200,8 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 	return m, nil
 }
 
-// offer prepares a kernel that looks at layouts.
+// offer prepares a kernel that looks at layouts. Where it cannot serve the layouts of its inputs,
+// it is asked again with plain ones, which every kernel serves.
 func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, error) {
 	for k, e := range in {
 		a.In[k] = l.desc[e]
@@ -217,7 +231,7 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 }
 
 // alike reports whether all operands of a pointwise node have one shape and type, and no output has
-// to be plain.
+// to be plain. Operands that are broadcast would be read at other places than in a plain array.
 func (l *layouter) alike(i int, n *op.Node, a *op.Args) bool {
 	same := func(d op.Desc) bool {
 		return d.DType == a.Out[0].DType &&
@@ -236,7 +250,9 @@ func (l *layouter) alike(i int, n *op.Node, a *op.Args) bool {
 	return true
 }
 
-// pointwise prepares the kernel as for plain arrays: where an element lies does not matter to it.
+// pointwise prepares the kernel as for plain arrays: where an element lies does not matter to it,
+// as long as all operands have the same layout. Inputs in another layout are converted to the first
+// one.
 func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) (r *ready,
 	err error) {
 	for k := range in {
@@ -256,8 +272,9 @@ func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) 
 	return r, nil
 }
 
-// concat prepares joining along channels as joining plain arrays that have the same memory, if
-// the channels of every input fill the blocks of the layout.
+// concat prepares joining along channels as joining plain arrays that have the same memory, if the
+// channels of every input fill the blocks of the layout. It returns nil where they do not, before
+// it has changed anything.
 func (l *layouter) concat(n *op.Node, a *op.Args, in []op.Entry, layout any) (r *ready, err error) {
 	lay := layout.(blocks)
 	for k := range in {

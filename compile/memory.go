@@ -16,9 +16,11 @@ type MemoryUse struct {
 	Unshared   int64 // the same without sharing
 	Outputs    int64 // arrays of the outputs
 	Kept       int64 // parameters in another form, folded or blocked, kept between runs
-	// Arena without the memory that kernels need for themselves: scratch, and values kept for their
-	// gradients
-	Values     int64
+
+	// Values is Arena without the memory that kernels need for themselves: scratch, and values that
+	// they keep for their gradients. MXNet's figures of planned memory compare with this one.
+	Values int64
+
 	Recomputed int // nodes of the forward part that the backward part computes again
 
 	On map[device.Device]int64 // the part of Arena on each device
@@ -36,7 +38,8 @@ func (p *Program) MemoryUse() MemoryUse {
 	return use
 }
 
-// values returns the size of a plan without the working memory of kernels.
+// values returns the size of a plan without the working memory of kernels, which costs a second
+// plan where there is such memory.
 func (m *Memory) values() int64 {
 	list := slices.DeleteFunc(slices.Clone(m.Buffers),
 		func(b memplan.Buffer) bool { return b.Kind == memplan.Scratch })
@@ -50,7 +53,8 @@ func (m *Memory) values() int64 {
 	return plan.Total
 }
 
-// MemoryPlan says where everything between the arguments and the outputs of a program lies, and
+// MemoryPlan is made for pictures and reports, such as those of `gomx inspect`. It
+// says where everything between the arguments and the outputs of a program lies, and
 // when. Steps are numbered as Steps lists them.
 type MemoryPlan struct {
 	Plan    *memplan.Plan
@@ -58,7 +62,8 @@ type MemoryPlan struct {
 	Steps   []string         // names of the operators in the order of the plan
 }
 
-// MemoryPlan returns the plan of a program, with the names of the values.
+// MemoryPlan returns the plan of a program, with the names of the values. Buffers of the backward
+// part are of the kind Gradient. The result shares only Plan with the program.
 func (p *Program) MemoryPlan() (*MemoryPlan, error) {
 	m := &MemoryPlan{Plan: p.Memory.Plan, Buffers: slices.Clone(p.Memory.Buffers)}
 	store := p.Memory.Store

@@ -9,7 +9,9 @@ import (
 // Names of the variables that stand for the factor by which gradients are scaled, and its inverse.
 const factorName, inverseName = "_loss_scale", "_loss_scale_inverse"
 
-// mixPrecision makes a graph compute in the precision that the options ask for.
+// mixPrecision makes a graph compute in the precision that the options ask for. In training with a
+// loss scale, two variables of one element hold the factor and its inverse: as variables, because
+// the factor changes from step to step and the program does not.
 func mixPrecision(u *Unit, s *Stage) error {
 	if u.opt.Precision == dtype.Float32 {
 		return nil

@@ -8,7 +8,9 @@ import (
 	"gomx/op"
 )
 
-// number gives nodes and entries their numbers, and slots to the entries that live outside.
+// number gives nodes and entries their numbers, and slots to the entries that live outside. The
+// order is topological. The forward part comes first in training, so that it can run by itself;
+// forms of parameters come first in inference, so that most runs can pass over them.
 func number(u *Unit) error {
 	p := u.prog
 	first, all := u.Outs, u.all()
@@ -41,7 +43,8 @@ func derivedOf(outs []op.Entry) (list []op.Entry) {
 	return list
 }
 
-// describe writes the facts of the numbered entries down.
+// describe writes the facts of the numbered entries down. It is the last place where a shape may
+// turn out to be unknown: kernels are prepared for fixed shapes.
 func (u *Unit) describe() error {
 	p := u.prog
 	p.Descs = make([]op.Desc, 0, p.Graph.NumEntries())
@@ -58,7 +61,9 @@ func (u *Unit) describe() error {
 	return nil
 }
 
-// fillSlots makes the slots of all variables, outputs and gradients of the graph.
+// fillSlots makes the slots of all variables, outputs and gradients of the graph, in this order:
+// slots that stages have asked for, outputs, gradients, variables. The stage layout numbers the
+// graph a second time, so everything is made anew.
 func (u *Unit) fillSlots() error {
 	p := u.prog
 	p.Slots, p.Outside, p.Outputs, p.Vars = slices.Clone(u.special), map[int]int{}, nil,
@@ -112,13 +117,15 @@ func (u *Unit) fillSlots() error {
 // descOf describes an entry by its facts.
 func (u *Unit) descOf(e op.Entry) op.Desc { return op.Plain(u.Facts.Types[e], u.Facts.Shapes[e]) }
 
-// argument describes an argument, whose gradient has the same shape and type.
+// argument describes an argument by the facts of the source, whose gradient has the same shape and
+// type also where the graph computes in a narrow one.
 func (u *Unit) argument(name string) op.Desc {
 	i := slices.IndexFunc(u.src.Args, func(v *op.Node) bool { return v.Name == name })
 	return u.descOf(u.src.Args[i].Entry(0))
 }
 
-// addSlot makes the slot of entry e, whose array is described by want.
+// addSlot makes the slot of entry e, whose array is described by want. An entry of another shape or
+// type is an error: an output or gradient would be written in a form that its array does not have.
 func (p *Program) addSlot(s Slot, e op.Entry, want op.Desc) (int, error) {
 	id := p.Graph.Entry(e)
 	if have := p.Descs[id]; !have.Shape.Equal(want.Shape) || have.DType != want.DType {

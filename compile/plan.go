@@ -10,7 +10,8 @@ import (
 	"gomx/op"
 )
 
-// assignStorage decides which entries share memory.
+// assignStorage decides which entries share memory. It relies on prepared kernels: they tell the
+// bytes of their results, which layouts may have padded, and whether they must not work in place.
 func assignStorage(u *Unit) {
 	p := u.prog
 	places := make([]graph.Place, p.Graph.NumEntries())
@@ -34,7 +35,9 @@ func assignStorage(u *Unit) {
 	p.Memory.Store = graph.AssignStorage(p.Graph, places, bytes, u.draft.forward, apart)
 }
 
-// plan gives every value and every scratch buffer its place.
+// plan gives every value and every scratch buffer its place. Time is the number of a node, so that
+// lives of the storage serve as they are. The order inside segments is known to the planner, or it
+// would find hazards between steps that never run at the same time.
 func plan(u *Unit) (err error) {
 	p := u.prog
 	pl := &planner{u: u, p: p}
@@ -58,16 +61,19 @@ func plan(u *Unit) (err error) {
 // config says that every device has an arena of its own.
 func (m *Memory) config() memplan.Config { return memplan.Config{SeparateLanes: m.Separate} }
 
-// planner is the state of plan.
+// planner is the state of the stage plan.
 type planner struct {
-	u                   *Unit
-	p                   *Program
-	devices             []device.Device // devices by number of their room
-	buffers             []memplan.Buffer
-	bufferOf, scratchOf map[int]int
+	u         *Unit
+	p         *Program
+	devices   []device.Device  // devices by number of their room
+	buffers   []memplan.Buffer // buffers found so far: values, then scratch memory
+	bufferOf  map[int]int      // positions in buffers, by root entry
+	scratchOf map[int]int      // positions in buffers, by position of the step
 }
 
 // list collects the buffers of the arena: roots of entries, and the scratch memory of kernels.
+// Entries in slots and entries without bytes are left out. The order decides nothing but the
+// numbers that texts show, and it is the same each time.
 func (pl *planner) list() {
 	p := pl.p
 	pl.bufferOf, pl.scratchOf = map[int]int{}, map[int]int{}
@@ -105,7 +111,7 @@ func reserved(n *op.Node, i int) bool {
 }
 
 // roomOf returns the number of the room in which the results of a node lie, which is the number of
-// its device.
+// its device. Devices are numbered as they are met. memplan knows rooms as lanes.
 func (pl *planner) roomOf(n *op.Node) int {
 	if pl.u.opt.Spread == nil {
 		return 0
@@ -119,7 +125,8 @@ func (pl *planner) roomOf(n *op.Node) int {
 	return i
 }
 
-// makeRooms divides the plan by devices, and tells every step its room.
+// makeRooms divides the plan by devices, and tells every step its room. One room holds everything
+// where the program runs on one device.
 func (pl *planner) makeRooms() {
 	p := pl.p
 	m := &p.Memory
@@ -161,7 +168,8 @@ func (pl *planner) steps() []memplan.Step {
 	return list
 }
 
-// use lists the buffers that step i reads and writes.
+// use lists the buffers that step i reads and writes. A step that only renames memory uses none:
+// its readers name the same buffer.
 func (pl *planner) use(i int, m *memplan.Step) {
 	p, st := pl.p, &pl.p.Steps[i]
 	store := p.Memory.Store
@@ -183,7 +191,8 @@ func (pl *planner) use(i int, m *memplan.Step) {
 	}
 }
 
-// renames reports whether a step only gives its input's memory another shape.
+// renames reports whether a step only gives its input's memory another shape. A result that has a
+// slot of its own is copied into it, even if the operator changes nothing.
 func (p *Program) renames(s *Step) bool {
 	if !s.Node.Op.Identity {
 		return false
@@ -193,7 +202,8 @@ func (p *Program) renames(s *Step) bool {
 	return !external && p.Memory.Store.Root[out] == p.Memory.Store.Root[p.Graph.Entry(s.Node.In[0])]
 }
 
-// locate tells every step where its operands are.
+// locate tells every step where its operands are. Offsets count from the beginning of a room,
+// because rooms lie on devices of their own.
 func locate(u *Unit) {
 	p := u.prog
 	for i := range p.Steps {
@@ -225,8 +235,8 @@ func (p *Program) locate(s *Step) {
 	}
 }
 
-// operand files o, which is entry e, under the arena or under the array it lives in. An entry that
-// nobody wants has no memory.
+// operand files o, which is entry e, under the arena or under the array that it lives in. An entry
+// that no step reads has no memory and gets no place.
 func (p *Program) operand(s *Step, o Operand, e int) {
 	root := p.Memory.Store.Root[e]
 	if slot, ok := p.Outside[root]; ok {

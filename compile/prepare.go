@@ -14,11 +14,12 @@ import (
 // ready is a node whose kernel has been prepared, with the descriptions of its operands.
 type ready struct {
 	kernel  *op.Prepared
-	args    *op.Args
-	in, out []op.Desc
+	args    *op.Args  // the question: operands as the graph has them
+	in, out []op.Desc // the answer: operands as the kernel wants them, layouts included
 }
 
-// used marks the entries that are read, or live in an array outside.
+// used marks the entries that are read, or live in an array outside. An entry of which only the
+// shape is read is not used.
 func (p *Program) used() []bool {
 	used := make([]bool, p.Graph.NumEntries())
 	for _, n := range p.Graph.Nodes {
@@ -35,7 +36,9 @@ func (p *Program) used() []bool {
 // ignores reports whether node n reads only the shape of its input k.
 func ignores(n *op.Node, k int) bool { return slices.Contains(n.Op.Ignores, k) }
 
-// args describes the operands of node number i as plain arrays.
+// args describes the operands of node number i as plain arrays, but for values that only the
+// operator's own gradient reads: those have the layout that the forward kernel has chosen. Need
+// says which outputs some step reads, and Free which ones may have a layout.
 func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
 	p := u.prog
 	a := &op.Args{Train: u.trains(n), Threads: max(u.opt.Target.Threads, 1)}
@@ -59,7 +62,7 @@ func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
 }
 
 // ready prepares the kernel of a node. The error is op.ErrUnsupported where plain operands would be
-// served.
+// served. Other errors name the operator, the node and the line that composed it.
 func (u *Unit) ready(n *op.Node, a *op.Args) (*ready, error) {
 	if n.Op == prim.CrossDeviceCopy.Op {
 		return u.copies(n, a), nil
@@ -74,7 +77,9 @@ func (u *Unit) ready(n *op.Node, a *op.Args) (*ready, error) {
 	return &ready{k, a, k.In, k.Out}, nil
 }
 
-// prepare readies the kernel of every node.
+// prepare readies the kernel of every node that the stage layout has not prepared, and makes the
+// steps. It goes in the order of the graph, because a gradient needs the layouts of the values that
+// its forward operator keeps for it.
 func prepare(u *Unit) error {
 	p := u.prog
 	used := p.used()
@@ -102,7 +107,8 @@ func prepare(u *Unit) error {
 	return nil
 }
 
-// trains reports whether node n computes as in training.
+// trains reports whether node n computes as in training. Dropout is the one kind of operator that
+// an executor switches off alone, for gradients of a run without dropout.
 func (u *Unit) trains(n *op.Node) bool {
 	return u.opt.Train && !(u.opt.NoDropout && IsDropout(n))
 }
@@ -110,7 +116,8 @@ func (u *Unit) trains(n *op.Node) bool {
 // IsDropout reports whether n is a dropout or its gradient.
 func IsDropout(n *op.Node) bool { return n.Op == nn.Dropout.Op || n.Op == nn.DropoutGrad.Op }
 
-// newStep makes the step of node number i.
+// newStep makes the step of node number i. Outputs that no step reads get no bytes, so that kernels
+// need not compute them. A step of which nothing is read is dead, unless it changes a state.
 func newStep(n *op.Node, i int, r *ready, train bool) Step {
 	s := Step{Node: n, Index: i, Stream: graph.Stream(n), Kernel: r.kernel, Scratch: -1,
 		Dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
@@ -130,7 +137,8 @@ func newStep(n *op.Node, i int, r *ready, train bool) Step {
 }
 
 // keep gives the outputs of step s slots of their own, if its operator derives them from nothing
-// but arguments and auxiliary states.
+// but arguments and auxiliary states. Executors with one arena find equal forms by the key and
+// share them, so a weight is blocked once for all of them.
 func (u *Unit) keep(s *Step) {
 	p, n := u.prog, s.Node
 	if !n.Op.Derived {
@@ -156,7 +164,8 @@ func (u *Unit) keep(s *Step) {
 	s.Form = f
 }
 
-// formKey spells the operator of a node and all its parameters.
+// formKey spells the operator of a node and all its parameters, the ones that change from run to
+// run included: forms are shared only where nothing differs.
 func formKey(n *op.Node) string {
 	key := n.Op.AppendKey(append([]byte(n.Op.Name), 0), n.Params)
 	for _, v := range n.Op.AppendRun(nil, n.Params) {

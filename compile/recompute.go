@@ -8,7 +8,9 @@ import (
 // mirrorAttr names the attribute that asks for a node to be computed again in the backward part.
 const mirrorAttr = "__force_mirroring__"
 
-// recompute trades time for memory as the options ask.
+// recompute trades time for memory as the options ask (Chen et al., Training Deep Nets with
+// Sublinear Memory Cost, 2016). It needs gradients: without a backward part no value is kept for
+// it. MXNet has the same as backward mirroring, for nodes with the attribute.
 func recompute(u *Unit) error {
 	if len(u.Grads) == 0 || u.opt.Recompute <= 0 && !mirrored(u.Outs) {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"gomx/op/prim"
 )
 
-// maxSegment is the number of nodes after which a segment is cut in any case.
+// maxSegment is the number of nodes after which a segment is cut in any case. Longer segments save
+// pushes, a microsecond each, and shorter ones can run beside others; MXNet cuts after 15.
 const maxSegment = 16
 
 // cut divides the steps into segments. A segment begins at the first use of an argument that is
@@ -37,9 +38,9 @@ func cut(u *Unit) {
 type cutter struct {
 	u      *Unit
 	p      *Program
-	seen   map[int]bool // slots of learned arguments that an earlier step reads
-	leaves map[*op.Node]bool
-	from   int // first step of the segment that is open
+	seen   map[int]bool      // slots of learned arguments that an earlier step reads
+	leaves map[*op.Node]bool // nodes that another device or lane waits for
+	from   int               // first step of the segment that is open
 }
 
 // flush ends the open segment before step to.
@@ -50,7 +51,8 @@ func (c *cutter) flush(to int) {
 	}
 }
 
-// visit ends segments before and behind step i as its place in the graph asks.
+// visit ends segments before and behind step i as its place in the graph asks. Steps come in order;
+// every reason to cut is tested, because later code counts segments of the three parts.
 func (c *cutter) visit(i int) {
 	p, s, forward := c.p, &c.p.Steps[i], c.u.draft.forward
 	if i > 0 {
@@ -79,6 +81,7 @@ func (c *cutter) visit(i int) {
 }
 
 // readsNewParam reports whether s is the first to read some argument that is written between runs.
+// A segment that begins there waits for that argument, and the segments before it do not.
 func (c *cutter) readsNewParam(s *Step) bool {
 	found := false
 	for _, e := range s.Node.In {
@@ -90,7 +93,8 @@ func (c *cutter) readsNewParam(s *Step) bool {
 	return found
 }
 
-// writesSlot reports whether s writes an array outside the arena.
+// writesSlot reports whether s writes an array outside the arena. In the backward part that is a
+// gradient or a state, which others wait for.
 func (p *Program) writesSlot(s *Step) bool {
 	from, to := p.Graph.Out(s.Index)
 	for e := from; e < to; e++ {
@@ -101,7 +105,8 @@ func (p *Program) writesSlot(s *Step) bool {
 	return false
 }
 
-// crosses reports whether a step reads a value that another lane computes.
+// crosses reports whether a step reads a value that another lane computes. A segment begins there,
+// so that the steps before it need not wait for the other lane.
 func (u *Unit) crosses(s *Step) bool {
 	for _, e := range s.Node.In {
 		if u.draft.lanes != nil && !e.Node.IsVar() &&
@@ -112,7 +117,8 @@ func (u *Unit) crosses(s *Step) bool {
 	return false
 }
 
-// leaves marks the nodes that another device, or another lane, waits for.
+// leaves marks the nodes that another device, or another lane, waits for. Their segments end at
+// once, or the other side would wait for steps that it does not need.
 func (u *Unit) leaves() map[*op.Node]bool {
 	set := map[*op.Node]bool{}
 	for i := range u.prog.Steps {
@@ -131,7 +137,9 @@ func (u *Unit) leaves() map[*op.Node]bool {
 }
 
 // connect finds the dependencies of every segment: the segments that compute its inputs, the
-// segments whose memory it reuses, and the arrays outside.
+// segments whose memory it reuses, and the arrays outside. An executor turns the first two into
+// tokens and the third into accesses of the arrays' variables. Edges that follow from others stay:
+// a token that is read once more costs less than finding out.
 func connect(u *Unit) {
 	p := u.prog
 	segmentOf := make([]int, len(p.Graph.Nodes))
@@ -172,9 +180,10 @@ func connect(u *Unit) {
 	widen(u)
 }
 
-// widen decides which worker runs each segment. Segments with kernels of several threads go to the
-// worker that has such threads; so do others that could not run beside a third segment anyway,
-// because handing work from worker to worker and back costs more than small kernels take.
+// widen decides which worker runs each segment. It relies on Needs and on Threads. Segments with
+// kernels of several threads go to the worker that has such threads; so do others that could not
+// run beside a third segment anyway, because handing work from worker to worker and back costs more
+// than small kernels take.
 func widen(u *Unit) {
 	p := u.prog
 	order := memplan.NewOrder(len(p.Segments))
@@ -206,7 +215,8 @@ func widen(u *Unit) {
 // onHost reports whether the workers of the processor run a segment.
 func (seg *Segment) onHost() bool { return seg.Lane.Device.Kind == device.KindCPU }
 
-// useSlots records the accesses of step s to arrays outside the arena.
+// useSlots records the accesses of step s to arrays outside the arena. States change in training,
+// and in inference only by operators that are updates, such as those of optimizers.
 func (p *Program) useSlots(seg *Segment, s *Step) {
 	if s.Skip {
 		return
@@ -229,6 +239,7 @@ func (p *Program) useSlots(seg *Segment, s *Step) {
 	}
 }
 
+// useSlot records an access to entry e, if it lives in a slot.
 func (p *Program) useSlot(seg *Segment, e op.Entry, access Access) {
 	if slot, ok := p.Outside[p.Memory.Store.Root[p.Graph.Entry(e)]]; ok {
 		seg.use(slot, access)

@@ -13,14 +13,14 @@ import (
 
 // branches is the state of spreadBranches.
 type branches struct {
-	u     *Unit
+	u     *Unit          // read, but for the lanes of its draft
 	order *memplan.Order // of nodes, by number
 	tips  []int          // by lane: the last node, -1 before the first
 	last  int            // lane of the last node
 }
 
 // spreadBranches gives the nodes of a program lanes, if it runs on one device and may use several
-// queues.
+// queues. Steps are visited in their order, which keeps the depth of a branch together.
 func spreadBranches(u *Unit) {
 	lanes := min(u.opt.Streams, 1+device.Beside)
 	if lanes < 2 || u.opt.Spread != nil {
@@ -58,8 +58,10 @@ func (p *Program) producers(n *op.Node) (list []int) {
 	return list
 }
 
-// choose returns the lane of a step. A step that needs no other, as one that makes another form of
-// a parameter, stays in the lane of the step before it.
+// choose returns the lane of a step: the one in which an input was computed last; else one whose
+// tip comes before the step anyway, so that it is idle then; else the lane of the first input. A
+// step that needs no other, as one that makes another form of a parameter, stays in the lane of the
+// step before it.
 func (b *branches) choose(s *Step) int {
 	before := b.u.prog.producers(s.Node)
 	if len(before) == 0 {

@@ -9,9 +9,10 @@ import (
 	"gomx/op"
 )
 
-// WriteText writes a program as text, for people and for golden files: slots, steps with the places
-// of their operands, segments, the plan of the memory, and the passes that changed something. A
-// place is s3 for slot 3, and r0+64 for offset 64 in room 0.
+// WriteText writes a program as text, for people and for golden files. The same program always
+// gives the same text, and no address of this process is in it. It lists slots, steps with the
+// places of their operands, segments, the plan of the memory, and the passes that changed
+// something. A place is s3 for slot 3, and r0+64 for offset 64 in room 0.
 func (p *Program) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	mode := "inference"
@@ -58,7 +59,8 @@ func (s *Slot) text() string {
 	return text
 }
 
-// writeSegment writes a segment and its steps.
+// writeSegment writes a segment and its steps: part of the program, queue, segments that it needs, and
+// accesses to slots in the first line.
 func (p *Program) writeSegment(w io.Writer, i int) {
 	seg := &p.Segments[i]
 	part := "forward"
@@ -86,7 +88,7 @@ func (p *Program) writeSegment(w io.Writer, i int) {
 	}
 }
 
-// text describes a step in one line.
+// text describes a step in one line: operands with type, shape and place, results behind the arrow.
 func (s *Step) text() string {
 	in, out := operandTexts(s.Call.In), operandTexts(s.Call.Out)
 	for _, o := range s.External {
@@ -109,7 +111,8 @@ func (s *Step) text() string {
 	return text
 }
 
-// operandTexts describes tensors without their places.
+// operandTexts describes tensors without their places. A layout is opaque, so the text says only that
+// there is one.
 func operandTexts(list []op.Tensor) []string {
 	out := make([]string, len(list))
 	for i, t := range list {
@@ -121,7 +124,7 @@ func operandTexts(list []op.Tensor) []string {
 	return out
 }
 
-// place adds the place of operand o to its description.
+// place adds the place of operand o to its description, which is in one of the two lists.
 func place(o *Operand, in, out []string, at string) {
 	if o.Out {
 		out[o.Index] += " " + at

@@ -6,37 +6,63 @@ import (
 	"gomx/op"
 )
 
-// Unit is a graph on its way through the stages. It belongs to one compilation.
+// Unit is a graph on its way through the stages. It belongs to one compilation and one goroutine.
+//
+// Invariants, which hold before and after every stage:
+//
+//  1. Outs and the entries of Grads are distinct, and none of them is a variable, so that each can
+//     be written to an array of its own.
+//  2. Facts know every entry that Outs and Grads depend on, from the first inference on.
+//  3. The number and the order of Outs and Grads stay, once their stage has made them.
 type Unit struct {
-	Outs  []op.Entry   // outputs of the forward part
+	Outs  []op.Entry   // outputs of the forward part, in the order of the source
 	Grads []Gradient   // gradients, of the last layers first; none before the stage that adds them
 	Facts *graph.Facts // shapes and types of all entries that exist, at every stage
 
-	src     *Source
-	opt     *Options
-	special []Slot // slots of variables that stages have made: loss scale, head gradients
-	prog    *Program
-	draft   draft
+	src *Source  // read only
+	opt *Options // read only
+
+	// special are slots of variables that stages have made: loss scale and head gradients. The
+	// stage number puts them before all other slots.
+	special []Slot
+
+	// prog is the program to be: the stages from number on fill it in.
+	prog  *Program
+	draft draft
 }
 
 // Gradient is one gradient that a program computes.
 type Gradient struct {
-	Arg   string
-	Entry op.Entry
-	Old   *op.Node // variable that stands for the content of the array, when adding to it
+	Arg   string   // name of the argument
+	Entry op.Entry // entry that ends in the gradient array
+
+	// Old is the variable that stands for the content of the gradient array where the gradient is
+	// added to it; nil where the array is overwritten.
+	Old *op.Node
 }
 
-// draft is the knowledge about a numbered graph that only later stages need.
+// draft is the knowledge about a numbered graph that only later stages need. It is no part of the
+// program.
 type draft struct {
-	forward int // number of nodes of the forward part
-	// kernels prepared by the stage layout, whose operands need not be plain
+	// forward is the number of nodes of the forward part, variables included. They come first.
+	forward int
+
+	// laid has the kernels that the stage layout has prepared, whose operands need not be plain.
 	laid map[*op.Node]*ready
-	// by entry: layouts of values that only the operator's own gradient reads
+
+	// private has, by entry number, the descriptions of values that only the operator's own
+	// gradient reads, in a layout of the kernel's choice.
 	private map[int]op.Desc
-	lanes   map[*op.Node]int // lanes of nodes among the lanes for kernels; nil: all in one
-	scratch map[int]int      // by step: buffer of its scratch memory
+
+	// lanes has the lanes of nodes among the lanes for kernels, from 0 on; nil: all in one.
+	lanes map[*op.Node]int
+
+	// scratch has, by position of a step, the buffer of its scratch memory in the plan.
+	scratch map[int]int
 }
 
+// newUnit begins a compilation: outputs are claimed, and the operators of the source are counted
+// for the report.
 func newUnit(src *Source, o *Options) *Unit {
 	u := &Unit{src: src, opt: o, Facts: src.Facts.Clone()}
 	u.Facts.Device = o.Device
@@ -70,7 +96,7 @@ func (u *Unit) own(e op.Entry, claimed map[op.Entry]bool) op.Entry {
 	return e
 }
 
-// all returns the outputs, then the gradients.
+// all returns the outputs, then the gradients, in a list that the caller may change.
 func (u *Unit) all() []op.Entry {
 	list := append([]op.Entry{}, u.Outs...)
 	for _, g := range u.Grads {
@@ -79,7 +105,8 @@ func (u *Unit) all() []op.Entry {
 	return list
 }
 
-// become makes a list the outputs and gradients of u, in the order of all.
+// become makes a list the outputs and gradients of u, in the order of all. The list belongs to u
+// afterwards.
 func (u *Unit) become(list []op.Entry) {
 	u.Outs = list[:len(u.Outs):len(u.Outs)]
 	for i := range u.Grads {
@@ -87,7 +114,8 @@ func (u *Unit) become(list []op.Entry) {
 	}
 }
 
-// rewrite runs a pass over the whole graph and reports it.
+// rewrite runs a pass over the whole graph and reports it. Facts of new nodes are inferred from
+// their inputs alone, so that a pass costs no inference of the whole graph.
 func (u *Unit) rewrite(s *Stage, p graph.Pass) error {
 	list, changes, report, err := graph.Apply(p, u.all(), u.Facts)
 	if err != nil {
@@ -98,7 +126,8 @@ func (u *Unit) rewrite(s *Stage, p graph.Pass) error {
 	return nil
 }
 
-// variable makes a variable with an array of its own, and the slot for it.
+// variable makes a variable with an array of its own, and the slot for it. The executor fills the
+// array, as the kind of the slot says.
 func (u *Unit) variable(s Slot, shape dtype.Shape, t dtype.Type) op.Entry {
 	s.Desc = op.Plain(t, shape)
 	u.special = append(u.special, s)

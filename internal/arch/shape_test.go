@@ -55,7 +55,6 @@ var unmet = map[string]float64{
 	"comment kvstore/ps/server": -11,
 	"comment kvstore/ps/sched":  -17.3,
 	"comment kvstore/ps/worker": -12.3,
-	"comment compile":           -10.6,
 }
 
 // figures are the measures of a package that are beyond a limit, by their name in unmet.
