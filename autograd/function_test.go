@@ -73,8 +73,7 @@ func TestFunctionsKeepState(t *testing.T) {
 				return []*nd.Array{in[0], kept.Add(in[1])}
 			},
 			Backward: func(_, _, grad []*nd.Array) []*nd.Array {
-				return []*nd.Array{nil,
-					grad[1].Mul(kept)}
+				return []*nd.Array{nil, grad[1].Mul(kept)}
 			},
 		}
 		tape := autograd.Train()

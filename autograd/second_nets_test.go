@@ -31,8 +31,7 @@ var secondOrderNets = []struct {
 			h := nd.Convolution(in[0], in[1], in[2], nd.ConvolutionParams{Kernel: []int{3, 3},
 				Pad: []int{1, 1}, NumFilter: 3})
 			h = nd.BatchNorm(h, in[3], in[4], nd.Zeros(nd.Shape{3}, nd.As(dtype.Float64)),
-				nd.Ones(nd.Shape{3}, nd.As(dtype.Float64)),
-				nd.BatchNormParams{NoFixGamma: true})
+				nd.Ones(nd.Shape{3}, nd.As(dtype.Float64)), nd.BatchNormParams{NoFixGamma: true})
 			h = nd.LeakyReLU(h, nd.LeakyReLUParams{ActType: "gelu"})
 			h = nd.Pooling(h, nd.PoolingParams{PoolType: "avg", Kernel: []int{2, 2},
 				Stride: []int{2, 2}})

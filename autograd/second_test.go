@@ -38,22 +38,18 @@ var secondOrder = []struct {
 	{"quotient", func(x, y *nd.Array) *nd.Array { return x.Div(y) }},
 	{"power", func(x, y *nd.Array) *nd.Array { return x.Pow(y) }},
 	{"scalars", func(x, y *nd.Array) *nd.Array {
-		return x.RDivScalar(2).PowScalar(3).AddScalar(
-			1).Mul(y.RSubScalar(2))
+		return x.RDivScalar(2).PowScalar(3).AddScalar(1).Mul(y.RSubScalar(2))
 	}},
 	{"broadcast", func(x, y *nd.Array) *nd.Array { return x.Mul(y.Slice(0, 1)).Div(y.Sum()) }},
 	{"functions", func(x, y *nd.Array) *nd.Array {
-		return x.Exp().Mul(y.Log()).Add(
-			x.Sqrt().Tanh())
+		return x.Exp().Mul(y.Log()).Add(x.Sqrt().Tanh())
 	}},
 	{"sigmoid", func(x, y *nd.Array) *nd.Array { return x.Sigmoid().Mul(y).Square() }},
 	{"abs, maximum, clip", func(x, y *nd.Array) *nd.Array {
-		return x.Abs().Maximum(y).Clip(0,
-			1.2).Mul(x)
+		return x.Abs().Maximum(y).Clip(0, 1.2).Mul(x)
 	}},
 	{"trigonometry", func(x, y *nd.Array) *nd.Array {
-		return nd.Sin(x).Mul(nd.Cos(y)).Add(
-			nd.Arctan(x.Mul(y)))
+		return nd.Sin(x).Mul(nd.Cos(y)).Add(nd.Arctan(x.Mul(y)))
 	}},
 	{"matrices", func(x, y *nd.Array) *nd.Array {
 		return nd.BatchDot(x.ExpandDims(0), y.ExpandDims(0),

@@ -73,8 +73,7 @@ func LoadBuckets(prefix string) (map[int]*sym.Symbol, error) {
 	}
 	if len(arrays) != 1 || arrays[0].Array == nil || len(arrays[0].Array.Shape()) != 1 {
 		return nil, fmt.Errorf("checkpoint: %s: %d arrays, want one array of one axis that "+
-			"lists the buckets",
-			path, len(arrays))
+			"lists the buckets", path, len(arrays))
 	}
 	a := arrays[0].Array
 	defer a.Close()

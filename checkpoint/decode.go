@@ -77,8 +77,7 @@ func (d *Decoder) Names() ([]string, error) {
 	}
 	if d.next < d.count {
 		return nil, fmt.Errorf("checkpoint: Names called after %d of %d records, want all read",
-			d.next,
-			d.count)
+			d.next, d.count)
 	}
 	d.s.what = "list of names"
 	m := d.s.u64()

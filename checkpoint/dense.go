@@ -17,8 +17,7 @@ func (r *Record) Dense(limit int64) (*Record, error) {
 	n, ok := byteSize(r.DType, r.Shape)
 	if !ok || n > limit {
 		return nil, fmt.Errorf("checkpoint: %v array %q of shape %v: want at most %d bytes when "+
-			"stored densely",
-			r.Stype, r.Name, r.Shape, limit)
+			"stored densely", r.Stype, r.Name, r.Shape, limit)
 	}
 	d := &Record{Name: r.Name, Version: r.Version, DType: r.DType, Shape: r.Shape}
 	var err error
@@ -67,8 +66,7 @@ func (r *Record) matrix(d *Record, n int) error {
 	if len(r.Shape) != 2 || len(begin) != r.Shape[0]+1 ||
 		!r.Storage.Equal(dtype.Shape{len(column)}) {
 		return fmt.Errorf("%d row pointers and %d columns for %v elements, want them to fit "+
-			"shape %v",
-			len(begin), len(column), r.Storage, r.Shape)
+			"shape %v", len(begin), len(column), r.Storage, r.Shape)
 	}
 	d.Data = make([]byte, n)
 	size := r.DType.Size()

@@ -29,8 +29,7 @@ func NewEncoder(w io.Writer, count int, numpyShapes bool) *Encoder {
 // Encode writes the next record. It ignores r's version and device: the device written is cpu(0).
 func (e *Encoder) Encode(r *Record) error {
 	if e.err == nil && len(e.names) == e.count {
-		e.err = fmt.Errorf("checkpoint: record %q is one too many, want %d", r.Name,
-			e.count)
+		e.err = fmt.Errorf("checkpoint: record %q is one too many, want %d", r.Name, e.count)
 	}
 	if e.err == nil {
 		e.err = r.check(len(e.names), e.v3)

@@ -40,8 +40,7 @@ func (r *room) take(n int64, s Stype, t dtype.Type, shape dtype.Shape) error {
 	if n > r.left {
 		return fmt.Errorf("checkpoint: array of storage %v claims shape %v of %v: %d bytes when "+
 			"stored densely, want at most %d for all of the file; checkpoint.DenseLimit allows "+
-			"more",
-			s, shape, t, n, r.limit)
+			"more", s, shape, t, n, r.limit)
 	}
 	r.left -= n
 	return nil

@@ -65,8 +65,7 @@ func Load(prefix string, epoch int, opts ...LoadOption) (*Model, error) {
 	path := ParamsPath(prefix, epoch)
 	if m.Args, m.Aux, err = LoadParams(path, s.AuxStates(), opts...); errors.Is(err,
 		fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w (found epochs of %s: %s)", err, prefix,
-			epochs(prefix))
+		return nil, fmt.Errorf("%w (found epochs of %s: %s)", err, prefix, epochs(prefix))
 	}
 	if err != nil {
 		return nil, err

@@ -65,8 +65,7 @@ func LoadRun(path string) (description []byte, arrays map[string]*nd.Array, err 
 func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd.Array, err error) {
 	if size < int64(runHead+runChecksum) {
 		return nil, nil, fmt.Errorf("%d bytes, want at least %d: this is not the file of a run",
-			size,
-			runHead+runChecksum)
+			size, runHead+runChecksum)
 	}
 	sum := crc32.New(castagnoli)
 	limited := &io.LimitedReader{R: r, N: size - runChecksum}

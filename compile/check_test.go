@@ -53,8 +53,7 @@ func TestCheckBites(t *testing.T) {
 			"fc1"},
 		"another type": {func(p *compile.Program) { p.Descs[0].DType = dtype.Int32 }, "fc1"},
 		"outside its room": {func(p *compile.Program) {
-			steps(p,
-				"relu1").Internal[0].Offset = 1 << 20
+			steps(p, "relu1").Internal[0].Offset = 1 << 20
 		}, "relu1 uses bytes"},
 		"outside its slot": {func(p *compile.Program) { p.Slots[0].Desc.Bytes = 8 }, "uses bytes"},
 		"no place": {func(p *compile.Program) { steps(p, "fc2").Internal = nil },
@@ -72,8 +71,7 @@ func TestCheckBites(t *testing.T) {
 			s.Kernel, s.Scratch = &k, 0
 		}, "drop"},
 		"steps exchanged": {func(p *compile.Program) {
-			p.Steps[0], p.Steps[1] = p.Steps[1],
-				p.Steps[0]
+			p.Steps[0], p.Steps[1] = p.Steps[1], p.Steps[0]
 		}, "relu1"},
 		"a step left out": {func(p *compile.Program) { last(p).To-- }, "steps in segments"},
 		"a gap": {func(p *compile.Program) { p.Segments[1].From++ },
@@ -85,8 +83,7 @@ func TestCheckBites(t *testing.T) {
 		"use not declared": {func(p *compile.Program) { last(p).Uses = nil },
 			"without its access"},
 		"write declared a read": {func(p *compile.Program) {
-			u := last(
-				p).Uses
+			u := last(p).Uses
 			u[len(u)-1].Access = compile.Read
 		}, "without its access"},
 		"bytes of a live value": {func(p *compile.Program) { p.Memory.Plan.Offsets[1] = p.Memory.Plan.Offsets[0] }, "overwrites entry"},

@@ -41,8 +41,8 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 		return nil // nothing depends on an argument that wants a gradient
 	}
 	if ex.arena.last != ex.pending.current {
-		return errors.New("exec: Backward after another executor that shares the memory has " +
-			"run: what Forward kept is gone")
+		return errors.New("exec: Backward after another executor that shares the memory has run: " +
+			"what Forward kept is gone")
 	}
 	if err := ex.pending.current.b.setHeads(headGrads); err != nil {
 		return err

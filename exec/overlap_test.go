@@ -160,8 +160,7 @@ func checkOverlap(t *testing.T, spans []engine.Span, ex *sym.Executor) {
 	}
 	uses := func(v *engine.Var, mode engine.Access) func(s *engine.Span) bool {
 		return func(s *engine.Span) bool {
-			return slices.Contains(s.Uses,
-				engine.Use{Var: v, Access: mode})
+			return slices.Contains(s.Uses, engine.Use{Var: v, Access: mode})
 		}
 	}
 	named := func(name string) func(s *engine.Span) bool {

@@ -40,8 +40,8 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 		return 0, fmt.Errorf("exec: PartialForward of step %d, want step 0 or the one after the "+
 			"last", step)
 	case ex.arena.last != r:
-		return 0, errors.New("exec: PartialForward after another executor that shares the " +
-			"memory has run: what the steps before have computed is gone")
+		return 0, errors.New("exec: PartialForward after another executor that shares the memory " +
+			"has run: what the steps before have computed is gone")
 	}
 	at := p.Derived + step
 	r.push(at, min(at+1, p.Forward))

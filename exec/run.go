@@ -132,8 +132,7 @@ func (r *run) push(from, to int) {
 	b := r.b
 	for i := from; i < to; i++ {
 		seg := &b.p.Segments[i]
-		ex.uses = append(ex.uses[:0],
-			engine.Use{Var: ex.arena.token, Access: engine.Read},
+		ex.uses = append(ex.uses[:0], engine.Use{Var: ex.arena.token, Access: engine.Read},
 			engine.Use{Var: b.tokens[i], Access: engine.Overwrite})
 		for _, k := range seg.Needs {
 			ex.uses = append(ex.uses, engine.Use{Var: b.tokens[k], Access: engine.Read})

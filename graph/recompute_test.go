@@ -127,8 +127,7 @@ func unrolledLSTM(steps, hidden int) *sym.Symbol {
 			sym.FullyConnected(h, dense, state...))
 		parts := sym.SliceChannel(g, sym.SliceChannelParams{NumOutputs: 4, Axis: sym.Some(1)})
 		tanh := func(s *sym.Symbol) *sym.Symbol {
-			return sym.Activation(s,
-				sym.ActivationParams{ActType: "tanh"})
+			return sym.Activation(s, sym.ActivationParams{ActType: "tanh"})
 		}
 		c = sym.ElemwiseAdd(sym.ElemwiseMul(sym.Sigmoid(parts.At(1)), c),
 			sym.ElemwiseMul(sym.Sigmoid(parts.At(0)), tanh(parts.At(2))))

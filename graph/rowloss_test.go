@@ -83,8 +83,7 @@ func changedBy(t *testing.T, ex *sym.Executor, train bool, pass string) bool {
 		t.Fatal(err)
 	}
 	return slices.ContainsFunc(e.Passes, func(p sym.PassReport) bool {
-		return p.Pass == pass &&
-			len(p.Changes) > 0
+		return p.Pass == pass && len(p.Changes) > 0
 	})
 }
 

@@ -11,16 +11,14 @@ import (
 // SimplifyComposed removes operators without effect from a graph without gradient. Operators whose
 // gradient is not the derivative of their result, such as losses, stay.
 func SimplifyComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) {
-	return rewrite(outs, f, func(r *rewriter, n *op.Node,
-		in []op.Entry) op.Entry {
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		return simplify(r, n, in, false)
 	})
 }
 
 // SimplifyCompiled removes operators without effect from a graph that has its gradient.
 func SimplifyCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
-	return rewrite(outs, f, func(r *rewriter, n *op.Node,
-		in []op.Entry) op.Entry {
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		return simplify(r, n, in, true)
 	})
 }

@@ -90,8 +90,8 @@ func (f FusedRNN) Weight(d Desc, dst []float32) error {
 		inner = d.Global
 	}
 	if inner == nil {
-		return fmt.Errorf("fusedrnn: no inner initializer and no initializer of the whole " +
-			"model, want one of them")
+		return fmt.Errorf("fusedrnn: no inner initializer and no initializer of the whole model, " +
+			"want one of them")
 	}
 	parts, err := f.parts(len(dst))
 	if err != nil {
@@ -168,8 +168,7 @@ func (f FusedRNN) inputSize(size int) (int, error) {
 		return 0, fmt.Errorf("fusedrnn: mode %q, want rnn_relu, rnn_tanh, lstm or gru", f.Mode)
 	case f.NumHidden < 1 || f.NumLayers < 1 || f.ProjectionSize < 0:
 		return 0, fmt.Errorf("fusedrnn: num_hidden %d, num_layers %d, projection_size %d, want "+
-			"at least 1, 1 and 0",
-			f.NumHidden, f.NumLayers, f.ProjectionSize)
+			"at least 1, 1 and 0", f.NumHidden, f.NumLayers, f.ProjectionSize)
 	}
 	// The sums use floating-point numbers, because arguments from files could overflow integers.
 	rows, dirs, out := float64(len(gates))*float64(f.NumHidden), float64(f.directions()),

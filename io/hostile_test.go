@@ -49,8 +49,7 @@ func TestHostileTexts(t *testing.T) {
 			Decode: onDisk(func() error { _, err := dataio.ReadImageList(path); return err })},
 		{Name: ".idx of records", Seeds: [][]byte{[]byte("0\t0\n1\t120\n2\t244\n")},
 			Decode: onDisk(func() error {
-				_,
-					err := dataio.ReadRecordIndex(bytes.NewReader(must(os.ReadFile(path))))
+				_, err := dataio.ReadRecordIndex(bytes.NewReader(must(os.ReadFile(path))))
 				return err
 			})},
 	} {
@@ -90,8 +89,7 @@ func TestHostileIDX(t *testing.T) {
 	hostile.Kind{Name: "idx of all types", Seeds: [][]byte{good, idx(0x0e, []uint32{1},
 		make([]byte, 8)...), idx(0x0b, []uint32{0, 3})},
 		Decode: func(file []byte) error {
-			_,
-				err := dataio.ReadIDX(bytes.NewReader(file))
+			_, err := dataio.ReadIDX(bytes.NewReader(file))
 			return err
 		}}.Run(t)
 }

@@ -122,8 +122,7 @@ func TestImageRecordIter(t *testing.T) {
 	t.Run("index", func(t *testing.T) {
 		got, _ := epochOf(t, openPictures(t,
 			with(func(c *dataio.ImageRecordConfig) {
-				c.Index = strings.TrimSuffix(path, "rec") +
-					"idx"
+				c.Index = strings.TrimSuffix(path, "rec") + "idx"
 			})))
 		if !slices.EqualFunc(got, data, slices.Equal) {
 			t.Error("samples found by an index differ")
@@ -273,8 +272,7 @@ func TestImageRecordMistakes(t *testing.T) {
 			Augment: image.Augment{Resize: -1}}, "negative"},
 		"mean picture": {dataio.ImageRecordConfig{Path: good, DataShape: shape,
 			Normalize: dataio.Normalize{MeanImage: nd.Ones(nd.Shape{3, 8, 9})}}, "mean"},
-		"empty": {dataio.ImageRecordConfig{Path: file(nil), DataShape: shape},
-			"no records"},
+		"empty": {dataio.ImageRecordConfig{Path: file(nil), DataShape: shape}, "no records"},
 		"no records": {dataio.ImageRecordConfig{Path: file([]byte("no records at all")),
 			DataShape: shape}, "magic"},
 		"truncated": {dataio.ImageRecordConfig{Path: file(data[:len(data)-9]),

@@ -44,8 +44,7 @@ func MNISTIter(c MNISTConfig) (*Table, error) {
 	}
 	if img.Shape[0] != lab.Shape[0] {
 		return nil, fmt.Errorf("io: %s has %d images, %s has %d labels, want as many", c.Image,
-			img.Shape[0],
-			c.Label, lab.Shape[0])
+			img.Shape[0], c.Label, lab.Shape[0])
 	}
 	rows, cols := img.Shape[1], img.Shape[2]
 	row := nd.Shape{1, rows, cols}

@@ -92,8 +92,7 @@ func newTable(data, label []column, o tableOptions) (*Table, error) {
 	for _, c := range cols {
 		if c.n != cols[0].n {
 			return nil, fmt.Errorf("io: %s has %d samples, %s has %d, want as many", c.name, c.n,
-				cols[0].name,
-				cols[0].n)
+				cols[0].name, cols[0].n)
 		}
 	}
 	ord, err := newOrder(cols[0].n, o.batch, o.last, o.shuffle, o.seed)

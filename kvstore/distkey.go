@@ -137,9 +137,8 @@ func (k *distKey) push(priority int, grads []*nd.Array) error {
 	x := k.exchange("push", priority)
 	x.value = bytesOf(sum)
 	k.eng.PushUses(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority),
-		Describe: k.say},
-		engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: sum.Var(),
-			Access: engine.Read})
+		Describe: k.say}, engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: sum.Var(),
+		Access: engine.Read})
 	return nil
 }
 

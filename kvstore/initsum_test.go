@@ -22,8 +22,7 @@ func TestInitSum(t *testing.T) {
 		work(t, c, name, func(ctx context.Context, s *kvstore.KV) error {
 			out, other := nd.Zeros(nd.Shape{n}), nd.Zeros(nd.Shape{n})
 			err := errors.Join(s.SetCompression(compress.Method{Kind: compress.TwoBit,
-				Threshold: 0.5}),
-				s.InitSum(ctx, "average", nd.Full(8, nd.Shape{n})),
+				Threshold: 0.5}), s.InitSum(ctx, "average", nd.Full(8, nd.Shape{n})),
 				s.Init(ctx, "w", nd.Zeros(nd.Shape{n})),
 				s.SetOptimizer(ctx, optimizer.SGD{LR: 1, WD: 0.5}))
 			if err != nil {
@@ -32,9 +31,8 @@ func TestInitSum(t *testing.T) {
 			for range steps {
 				change := nd.Full(float64(s.Rank()+1)/4, nd.Shape{n})
 				if err := errors.Join(s.PushPull("average", 0, []*nd.Array{change},
-					[]*nd.Array{out}),
-					s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{n})},
-						[]*nd.Array{other})); err != nil {
+					[]*nd.Array{out}), s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{n})},
+					[]*nd.Array{other})); err != nil {
 					return err
 				}
 			}

@@ -102,16 +102,13 @@ func TestAMemberThatKeepsNoRulesHarmsNobody(t *testing.T) {
 	flood(wire.TypePull, func(i int, m *wire.Message) { m.Seq, m.Need = uint64(i+1), 1<<40 })
 	step(2)
 	flood(wire.TypePush, func(i int, m *wire.Message) {
-		m.Seq, m.Clock, m.Payload = uint64(i+2), 1,
-			make([]byte, 4000)
+		m.Seq, m.Clock, m.Payload = uint64(i+2), 1, make([]byte, 4000)
 	})
 	flood(wire.TypePush, func(i int, m *wire.Message) {
-		m.Seq, m.Clock, m.Payload = 1, 1,
-			make([]byte, i%4000)
+		m.Seq, m.Clock, m.Payload = 1, 1, make([]byte, i%4000)
 	})
 	flood(wire.TypePush, func(i int, m *wire.Message) {
-		m.Seq, m.Clock, m.Key, m.Payload = 1, 1, 77,
-			make([]byte, 4000)
+		m.Seq, m.Clock, m.Key, m.Payload = 1, 1, 77, make([]byte, 4000)
 	})
 	step(3)
 	flood(wire.TypeInit, func(i int, m *wire.Message) {

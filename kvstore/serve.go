@@ -246,7 +246,6 @@ func (d *driver) answer(s *server.Server, u *updaters, from wire.Node, m *wire.M
 	r := wire.Message{Type: wire.TypeTell, Job: m.Job, From: d.self, Incarnation: s.Incarnation(),
 		Target: m.Incarnation, Shard: m.Shard, Epoch: m.Epoch,
 		Seq: m.Seq, KeySlice: wire.KeySlice{Key: m.Key, Slice: m.Slice, Slices: m.Slices},
-		Payload: x.AppendState(nil,
-			ps.ID{Key: m.Key, Slice: m.Slice})}
+		Payload: x.AppendState(nil, ps.ID{Key: m.Key, Slice: m.Slice})}
 	_ = d.ep.Send(from, &r, nil) // lost: asked again
 }

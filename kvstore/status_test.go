@@ -38,8 +38,7 @@ func (p *pages) config(network *mem.Network, n wire.Node) kvstore.JobConfig {
 	return kvstore.JobConfig{Node: n, Scheduler: "mem:scheduler", ID: 1, Workers: 2, Servers: 1,
 		Status: "127.0.0.1:0",
 		Open: func(c transport.Config) (transport.Endpoint, error) {
-			return mem.Open(network,
-				c)
+			return mem.Open(network, c)
 		},
 		Announce: func(addr string) {
 			p.mu.Lock()
@@ -210,8 +209,7 @@ func TestIdleReadersAreHungUpOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- kvstore.Serve(ctx, p.config(mem.NewNetwork(1),
-			wire.Node{Role: wire.Scheduler}))
+		ended <- kvstore.Serve(ctx, p.config(mem.NewNetwork(1), wire.Node{Role: wire.Scheduler}))
 	}()
 	defer func() { cancel(); <-ended }()
 	p.get(t, "scheduler", "/healthz")

@@ -154,8 +154,7 @@ func openTapJob(t *testing.T, store string, workers, servers, replicas int) *tap
 		Workers: workers, Servers: servers, Replicas: replicas,
 		SliceSize: 32 << 20, Heartbeat: 100 * time.Millisecond, Dead: 1500 * time.Millisecond,
 		Open: func(c transport.Config) (transport.Endpoint, error) {
-			return zmq.Open(c,
-				zmq.Options{})
+			return zmq.Open(c, zmq.Options{})
 		}}
 	x.scheduler = cfg.Scheduler
 	var running sync.WaitGroup

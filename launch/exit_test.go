@@ -27,23 +27,19 @@ var crashes = map[string]func(){
 	"runtime error": func() { _ = *(*int)(nil) },
 	"unrecovered": func() {
 		go func() { panic("in another goroutine") }()
-		time.Sleep(
-			time.Hour)
+		time.Sleep(time.Hour)
 	},
 	"segfault": func() {
-		_ = syscall.Kill(os.Getpid(),
-			syscall.SIGSEGV)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 		time.Sleep(time.Hour)
 	},
 	"abort": func() {
-		_ = syscall.Kill(os.Getpid(),
-			syscall.SIGABRT)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGABRT)
 		time.Sleep(time.Hour)
 	},
 	"killed": func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 	"terminated": func() {
-		_ = syscall.Kill(os.Getpid(),
-			syscall.SIGTERM)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 		time.Sleep(time.Hour)
 	},
 	"out of memory":    exhaust,

@@ -53,8 +53,7 @@ func (f fault) String() string {
 // scale.
 func drawFaults(rng *rand.Rand, workers, servers int, scale float64) []fault {
 	node := func(r wire.Role, n int) wire.Node {
-		return wire.Node{Role: r,
-			Rank: uint16(rng.IntN(n))}
+		return wire.Node{Role: r, Rank: uint16(rng.IntN(n))}
 	}
 	any := func() wire.Node {
 		switch i := rng.IntN(1 + servers + workers); {

@@ -53,8 +53,7 @@ func silent(t *testing.T, steps int, limit time.Duration, signal syscall.Signal)
 		cmds, outs = append(cmds, cmd), append(outs, out)
 	}
 	eventually(t, "the first step", func() bool {
-		return strings.Contains(outs[3].String(),
-			"step 0\n")
+		return strings.Contains(outs[3].String(), "step 0\n")
 	})
 	for _, cmd := range cmds[1:3] {
 		if err := cmd.Process.Signal(signal); err != nil {

@@ -27,8 +27,7 @@ func TestSchedulerIsGone(t *testing.T) {
 				cmds, outs = append(cmds, cmd), append(outs, out)
 			}
 			eventually(t, "the first step", func() bool {
-				return strings.Contains(outs[2].String(),
-					"step 0\n")
+				return strings.Contains(outs[2].String(), "step 0\n")
 			})
 			_ = scheduler.Process.Kill()
 			_ = scheduler.Wait()

@@ -80,8 +80,7 @@ func TestRanksFromTheScheduler(t *testing.T) {
 	cmd, _ := b.start("scheduler")
 	cmds = append(cmds, cmd)
 	eventually(t, "the first step", func() bool {
-		return strings.Contains(outs[0].String(),
-			"step 0\n")
+		return strings.Contains(outs[0].String(), "step 0\n")
 	})
 	_ = cmds[0].Process.Kill()
 	_ = cmds[0].Wait()
@@ -126,8 +125,7 @@ func TestTwoOfOneRank(t *testing.T) {
 	b.start("server", "DMLC_SERVER_ID=0")
 	first, out := b.start("worker", "DMLC_WORKER_ID=0")
 	eventually(t, "the first step", func() bool {
-		return strings.Contains(out.String(),
-			"step 0\n")
+		return strings.Contains(out.String(), "step 0\n")
 	})
 	second, secondOut := b.start("worker", "DMLC_WORKER_ID=0")
 	_ = second.Wait()

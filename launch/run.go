@@ -154,8 +154,7 @@ func (e *Environ) askRank(ctx context.Context) error {
 		ID: e.Job, Workers: e.Workers, Servers: e.Servers,
 		Listen: zmq.NoListen, Log: e.log(node),
 		Open: func(t transport.Config) (transport.Endpoint, error) {
-			return zmq.Open(t,
-				zmq.Options{})
+			return zmq.Open(t, zmq.Options{})
 		}})
 	if err != nil {
 		return err
@@ -179,8 +178,7 @@ func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
 		return base
 	}
 	return func(t transport.Config) (transport.Endpoint, error) {
-		return shm.Open(t,
-			shm.Options{Base: base})
+		return shm.Open(t, shm.Options{Base: base})
 	}
 }
 

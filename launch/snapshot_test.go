@@ -133,8 +133,7 @@ func TestServerOfAResumedJob(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
 	eventually(t, "the third snapshot", func() bool {
-		return strings.Contains(out.String(),
-			"snapshot 30\n")
+		return strings.Contains(out.String(), "snapshot 30\n")
 	})
 	if list, _ := filepath.Glob(filepath.Join(dir, "job-1", "snapshot-4")); len(list) != 0 {
 		t.Errorf("%v is still there", list)

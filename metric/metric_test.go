@@ -48,8 +48,7 @@ func TestValues(t *testing.T) {
 			nd.FromSlice([]float32{0, 1, 2, 4}, 2, 2), 0.75},
 		{"rmse", metric.RMSE(), nd.FromSlice([]float32{3, 0}), nd.FromSlice([]float32{0, 4}),
 			math.Sqrt(12.5)},
-		{"custom", metric.Custom("sum", func(l, p []float32) (float64,
-			int) {
+		{"custom", metric.Custom("sum", func(l, p []float32) (float64, int) {
 			return float64(l[0] + p[0]), 1
 		}),
 			nd.FromSlice([]float32{1}), nd.FromSlice([]float32{2}), 3},

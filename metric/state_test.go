@@ -20,8 +20,7 @@ var stateful = map[string]func() metric.Metric{
 	"pcc":        func() metric.Metric { return metric.PCC() },
 	"pearson":    func() metric.Metric { return metric.PearsonCorrelation(metric.Micro()) },
 	"composite": func() metric.Metric {
-		return metric.Composite(metric.Accuracy(), metric.MCC(),
-			metric.PCC())
+		return metric.Composite(metric.Accuracy(), metric.MCC(), metric.PCC())
 	},
 }
 

@@ -35,8 +35,7 @@ func TestRandomConstructors(t *testing.T) {
 		mean, sd float64
 	}{
 		{"uniform", func(o ...nd.Option) *nd.Array {
-			return nd.Uniform(2, 6, nd.Shape{n / 10, 10},
-				o...)
+			return nd.Uniform(2, 6, nd.Shape{n / 10, 10}, o...)
 		}, 4, 4 / math.Sqrt(12)},
 		{"normal", func(o ...nd.Option) *nd.Array { return nd.Normal(-1, 3, nd.Shape{n}, o...) },
 			-1, 3},

@@ -251,8 +251,7 @@ func (a *Array) Format(s fmt.State, verb rune) {
 	f := newFormatter(a, values)
 	format := fmt.FormatString(s, verb)
 	f.text = func(v float64) string {
-		return fmt.Sprintf(format,
-			element(verb, v, a.dtype.IsFloat()))
+		return fmt.Sprintf(format, element(verb, v, a.dtype.IsFloat()))
 	}
 	f.width = 0
 	f.walk(0, 0, func(v float64) { f.width = max(f.width, len(f.text(v))) })

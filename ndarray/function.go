@@ -62,8 +62,7 @@ func init() {
 		Traits: op.Traits{Hidden: true,
 			NoGrad: "it is a function in Go, whose operations are recorded themselves"},
 		Inputs: func(p functionParams) []op.Input {
-			return numbered("input",
-				p.Inputs+2*p.Outputs)
+			return numbered("input", p.Inputs+2*p.Outputs)
 		},
 		Outputs: func(p functionParams) []string { return names(numbered("output", p.Inputs)) },
 		Infer:   anyShape,

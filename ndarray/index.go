@@ -268,8 +268,7 @@ func (p *parser) mask(m *Array) {
 	want := p.array.shape[p.axis : p.axis+len(m.shape)]
 	if !m.shape.Equal(want) {
 		panic(misuse(p.what, "index", "the mask has shape %v, want %v: the extents of axes %d "+
-			"to %d",
-			m.shape, want, p.axis, p.axis+len(want)-1))
+			"to %d", m.shape, want, p.axis, p.axis+len(want)-1))
 	}
 	values, err := m.Float64s()
 	if err != nil {

@@ -178,8 +178,7 @@ func (iv *invocation) record(p *plan, results []*Array) {
 		a.trace = trace{tape: iv.tape, index: i}
 	}
 	if !slices.ContainsFunc(iv.in, func(a *Array) bool {
-		return a.trace.step != nil ||
-			a.leaf.Load() != nil
+		return a.trace.step != nil || a.leaf.Load() != nil
 	}) {
 		return
 	}

@@ -45,8 +45,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 			func(x []*nd.Array) *nd.Array { return x[0].Mul(x[1]).Sum() }},
 		{"quotient of itself", [][]int{{4}},
 			func(x []*nd.Array) *nd.Array { return x[0].Div(x[0].Square().AddScalar(1)).Sum() }},
-		{"functions", [][]int{{4}}, func(
-			x []*nd.Array) *nd.Array {
+		{"functions", [][]int{{4}}, func(x []*nd.Array) *nd.Array {
 			return x[0].Exp().Log().Sqrt().Tanh().Sigmoid().Sum()
 		}},
 		{"matrices", [][]int{{2, 3}, {3, 2}},
@@ -56,8 +55,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 				1).Dot(nd.FromSlice([]float64{1, 2}, 1, 2)).Reshape(6)).Sum()
 		}},
 		{"softmax", [][]int{{2, 3}}, func(x []*nd.Array) *nd.Array {
-			return x[0].LogSoftmax().Mul(
-				x[0].Softmax()).Sum()
+			return x[0].LogSoftmax().Mul(x[0].Softmax()).Sum()
 		}},
 		{"a loop", [][]int{{3}}, func(x []*nd.Array) *nd.Array {
 			y := x[0]

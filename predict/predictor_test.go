@@ -176,8 +176,7 @@ func TestPredictorErrors(t *testing.T) {
 	}{
 		{"no input", func() (*predict.Predictor, error) { return predict.New(model) }, "no Input"},
 		{"unknown input", func() (*predict.Predictor, error) {
-			return predict.New(model, data,
-				predict.Input("x", 1))
+			return predict.New(model, data, predict.Input("x", 1))
 		}, `input "x"`},
 		{"missing parameter", func() (*predict.Predictor, error) {
 			m := *model
@@ -185,8 +184,7 @@ func TestPredictorErrors(t *testing.T) {
 			return predict.New(&m, data)
 		}, `"conv0_weight"`},
 		{"shape", func() (*predict.Predictor, error) {
-			return predict.New(model,
-				predict.Input("data", 1, 3, 9, 9))
+			return predict.New(model, predict.Input("data", 1, 3, 9, 9))
 		}, "conv0"},
 	} {
 		if _, err := c.make(); err == nil || !strings.Contains(err.Error(), c.want) {

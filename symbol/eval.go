@@ -39,8 +39,7 @@ func (s *Symbol) Eval(on device.Device, values map[string]*nd.Array) ([]*nd.Arra
 	for _, name := range sortedKeys(values) {
 		if !known[name] {
 			return nil, fmt.Errorf("symbol: Eval with a value for %q, which is not a variable "+
-				"of the graph: it has %s",
-				name, strings.Join(sortedKeys(known), ", "))
+				"of the graph: it has %s", name, strings.Join(sortedKeys(known), ", "))
 		}
 	}
 	ex, err := s.SimpleBind(c)

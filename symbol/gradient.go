@@ -18,8 +18,7 @@ func (s *Symbol) Gradient(wrt ...string) *Symbol {
 		return s
 	}
 	fail := func(err error) *Symbol {
-		return &Symbol{err: op.WithOp(err, "Gradient", s.Name(),
-			op.CallSite())}
+		return &Symbol{err: op.WithOp(err, "Gradient", s.Name(), op.CallSite())}
 	}
 	args, _ := s.variables()
 	byName := map[string]*op.Node{}

@@ -15,8 +15,7 @@ func TestHostileSymbols(t *testing.T) {
 	seeds := [][]byte{[]byte(oldFile)}
 	x := sym.Var("data")
 	parts := sym.SliceChannel(sym.Convolution(x, sym.ConvolutionParams{NumFilter: 4,
-		Kernel: []int{3, 3}, Pad: []int{1, 1}}),
-		sym.SliceChannelParams{NumOutputs: 2})
+		Kernel: []int{3, 3}, Pad: []int{1, 1}}), sym.SliceChannelParams{NumOutputs: 2})
 	wide := sym.Concat([]*sym.Symbol{parts.At(0), sym.Reshape(parts.At(1),
 		sym.ReshapeParams{Shape: []int{0, 2, 4, 4}})}, sym.ConcatParams{})
 	for _, s := range []*sym.Symbol{nettest.MLP(), wide} {

@@ -72,8 +72,7 @@ func tuple(s dtype.Shape) string {
 // TestSharesThatDoNotDivide gives _rnn_param_concat an output that its inputs cannot share.
 func TestSharesThatDoNotDivide(t *testing.T) {
 	net := sym.RNNParamConcat([]*sym.Symbol{sym.Var("a", sym.Attr("__shape__", "(0,)")),
-		sym.Var("b", sym.Attr("__shape__", "(0,)"))},
-		sym.ConcatParams{Dim: op.Some(0)})
+		sym.Var("b", sym.Attr("__shape__", "(0,)"))}, sym.ConcatParams{Dim: op.Some(0)})
 	net = sym.ElemwiseAdd(net, sym.Var("c"))
 	if args, _, _, err := net.InferShape(map[string]dtype.Shape{"c": {7}}); err == nil {
 		t.Errorf("shapes %v, want an error: 7 elements for 2 inputs", args)

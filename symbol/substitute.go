@@ -19,8 +19,7 @@ func (s *Symbol) Compose(inputs map[string]*Symbol) *Symbol {
 		return s
 	}
 	fail := func(err error) *Symbol {
-		return &Symbol{err: op.WithOp(err, "Compose", s.Name(),
-			op.CallSite())}
+		return &Symbol{err: op.WithOp(err, "Compose", s.Name(), op.CallSite())}
 	}
 	nodes := s.Nodes()
 	sub := &substitution{entry: map[*op.Node]op.Entry{}, node: map[*op.Node]*op.Node{}}

@@ -60,8 +60,7 @@ func TestErrorsNameTheThing(t *testing.T) {
 			return err
 		}, []string{"FullyConnected fc1", "symbol_test.go:", "weight", "(8, 9)", "7"}},
 		{"nothing known", func() error {
-			_, _, _,
-				err := nettest.MLP().InferShape(nil)
+			_, _, _, err := nettest.MLP().InferShape(nil)
 			return err
 		}, []string{"data", "fc1_weight"}},
 		{"unknown variable", func() error {

@@ -132,8 +132,7 @@ func choose(where string) (topTarget, error) {
 			fmt.Fprintf(&text, "\n  %s", describe(j))
 		}
 		return topTarget{}, usageError{fmt.Errorf(
-			"found %d running jobs, give the folder of one:%s",
-			len(jobs), text.String())}
+			"found %d running jobs, give the folder of one:%s", len(jobs), text.String())}
 	}
 	return topTarget{title: "job in " + describe(jobs[0]), dir: jobs[0].Dir}, nil
 }

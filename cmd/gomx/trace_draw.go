@@ -66,8 +66,7 @@ func (r *recording) timeline() *plot.Timeline {
 		Caption: []string{
 			fmt.Sprintf("%d images, %d cores. Kernels that use all cores run on a worker of "+
 				"their own, one after the other; each box is an operation of the engine, a "+
-				"segment of the compiled graph.",
-				r.images(), r.workers),
+				"segment of the compiled graph.", r.images(), r.workers),
 			"The program has pushed the whole step, and waits for the outputs, before the first " +
 				"convolution is done.",
 		},

@@ -148,8 +148,8 @@ func (p *replay) device(v *engine.Var) *engine.Var {
 // timeline draws the simulated steps.
 func (p *replay) timeline(profile *engine.Profile) *plot.Timeline {
 	t := &plot.Timeline{
-		Title: "Two training steps of LeNet on a simulated accelerator whose weights live on " +
-			"the host",
+		Title: "Two training steps of LeNet on a simulated accelerator whose weights live on the " +
+			"host",
 		Caption: []string{
 			fmt.Sprintf("The null device computes nothing: every operation takes %d times what "+
 				"it took on the processor, every copy %v and 1 s for %d MB.", stretch, linkDelay,

@@ -40,12 +40,10 @@ func BenchmarkKernels(b *testing.B) {
 				Temperature: 1}.Run(d.ptr(), x.ptr())
 		}},
 		{"dropout", func() {
-			cpu.Dropout{N: n, Keep: 0.5}.Run(d.ptr(), nil, x.ptr(),
-				cpu.Philox{Key: 1})
+			cpu.Dropout{N: n, Keep: 0.5}.Run(d.ptr(), nil, x.ptr(), cpu.Philox{Key: 1})
 		}},
 		{"dense", func() {
-			cpu.Dense{Rows: 64, In: 800, Out: 500, Threads: 1}.Run(d.ptr(), x.ptr(),
-				y.ptr(), nil)
+			cpu.Dense{Rows: 64, In: 800, Out: 500, Threads: 1}.Run(d.ptr(), x.ptr(), y.ptr(), nil)
 		}},
 	} {
 		b.Run(k.name, func(b *testing.B) {

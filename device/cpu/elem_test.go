@@ -37,8 +37,7 @@ var maps = map[cpu.MapOp]func(x, s, t float64) float64{
 	cpu.Rsqrt:  func(x, s, t float64) float64 { return 1 / math.Sqrt(x) },
 	cpu.Cbrt:   func(x, s, t float64) float64 { return math.Cbrt(x) },
 	cpu.Rcbrt:  func(x, s, t float64) float64 { return 1 / math.Cbrt(x) }, cpu.Reciprocal: func(x,
-		s,
-		t float64) float64 {
+		s, t float64) float64 {
 		return 1 / x
 	},
 	cpu.Exp:   func(x, s, t float64) float64 { return math.Exp(x) },
@@ -61,8 +60,7 @@ var maps = map[cpu.MapOp]func(x, s, t float64) float64{
 	cpu.Sigmoid: func(x, s, t float64) float64 { return 1 / (1 + math.Exp(-x)) },
 	cpu.Tanh:    func(x, s, t float64) float64 { return math.Tanh(x) },
 	cpu.Softplus: func(x, s, t float64) float64 {
-		return math.Max(x, 0) +
-			math.Log1p(math.Exp(-math.Abs(x)))
+		return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
 	},
 	cpu.Softsign: func(x, s, t float64) float64 { return x / (1 + math.Abs(x)) },
 	cpu.Erf:      func(x, s, t float64) float64 { return math.Erf(x) },

@@ -42,8 +42,7 @@ func (l Lookup) Run(d, table, index unsafe.Pointer) {
 // RunEach looks the same indices up in each of outer tables, one after the other.
 func (l Lookup) RunEach(d, tables, index unsafe.Pointer, outer int) {
 	C.gx_take((*C.float)(d), (*C.float)(tables), (*C.float)(index), C.int64_t(outer),
-		C.int64_t(l.N), C.int64_t(l.Rows), C.int64_t(l.Width),
-		l.mode(), C.int(l.Threads))
+		C.int64_t(l.N), C.int64_t(l.Rows), C.int64_t(l.Width), l.mode(), C.int(l.Threads))
 }
 
 // RunGrad writes to d, of the table's shape, the sums of the rows of s that have the same index.

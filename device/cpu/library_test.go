@@ -24,8 +24,7 @@ func TestLinkedLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := slices.ContainsFunc(needed, func(name string) bool {
-		return strings.HasPrefix(name,
-			"libdnnl")
+		return strings.HasPrefix(name, "libdnnl")
 	})
 	if want := strings.HasPrefix(cpu.Library(), "oneDNN"); got != want {
 		t.Errorf("computing with %s, the program is linked to %v", cpu.Library(), needed)

@@ -83,6 +83,5 @@ type Dense struct {
 // Run computes y; bias may be nil.
 func (d Dense) Run(y, x, w, bias unsafe.Pointer) error {
 	return status(C.gx_dense((*C.float)(y), (*C.float)(x), (*C.float)(w), (*C.float)(bias),
-		C.int64_t(d.Rows), C.int64_t(d.In), C.int64_t(d.Out),
-		C.int(d.Threads)), "dense layer")
+		C.int64_t(d.Rows), C.int64_t(d.In), C.int64_t(d.Out), C.int(d.Threads)), "dense layer")
 }

@@ -65,8 +65,7 @@ func (k Cells) LSTM(s CellStep) {
 func (k Cells) LSTMGrad(s CellStep, d CellGrads) {
 	c := k.c()
 	C.gx_lstm_grad((*C.float)(d.Gates), (*C.float)(d.Prev), (*C.float)(d.Out), (*C.float)(s.Gates),
-		(*C.float)(s.Extra), (*C.float)(s.Prev), &c,
-		C.int(k.Threads))
+		(*C.float)(s.Extra), (*C.float)(s.Prev), &c, C.int(k.Threads))
 }
 
 // GRU activates the gates and computes the output.
@@ -81,8 +80,7 @@ func (k Cells) GRU(s CellStep) {
 func (k Cells) GRUGrad(s CellStep, d CellGrads) {
 	c := k.c()
 	C.gx_gru_grad((*C.float)(d.Gates), (*C.float)(d.State), (*C.float)(d.Prev), (*C.float)(d.Out),
-		(*C.float)(s.Gates), (*C.float)(s.Extra),
-		(*C.float)(s.Prev), &c, C.int(k.Threads))
+		(*C.float)(s.Gates), (*C.float)(s.Extra), (*C.float)(s.Prev), &c, C.int(k.Threads))
 }
 
 // Sequence is a layer of an LSTM over Steps steps of Batch sequences, last step first when it goes

@@ -81,8 +81,7 @@ func (l *lstmLayer) backward(t *testing.T, row int) {
 		}
 		dgates := ptr(l.dgates.v[4*at*n:])
 		cells.LSTMGrad(cpu.CellStep{Gates: ptr(l.gates.v[4*at*n:]), Extra: ptr(l.memory.v[at*n:]),
-			Prev: ptr(c)},
-			cpu.CellGrads{Out: l.dout.ptr(), Gates: dgates, Prev: l.dmem.ptr()})
+			Prev: ptr(c)}, cpu.CellGrads{Out: l.dout.ptr(), Gates: dgates, Prev: l.dmem.ptr()})
 		if err := l.ProductGrad().Run(l.dout.ptr(), dgates, l.weight.ptr()); err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,7 @@ type Softmax struct {
 // Run writes the softmax of x to d; they may be the same memory.
 func (s Softmax) Run(d, x unsafe.Pointer) {
 	C.gx_softmax((*C.float)(d), (*C.float)(x), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N),
-		C.int64_t(s.Axis.Inner),
-		C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
+		C.int64_t(s.Axis.Inner), C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
 }
 
 // RunBiased writes the softmax of x + bias, a number for each position along the axis, to d, which

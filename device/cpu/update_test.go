@@ -22,20 +22,17 @@ func TestUpdates(t *testing.T) {
 	}{
 		"sgd": {func(u *cpu.Update, out, w, g, a, b guarded) { u.SGD(out.ptr(), w.ptr(), g.ptr()) },
 			func(w, g, a, b float64) (float64, float64, float64) {
-				return w*(1-0.001) -
-					0.1*clip(0.5*g), a, b
+				return w*(1-0.001) - 0.1*clip(0.5*g), a, b
 			}},
 		"momentum": {func(u *cpu.Update, out, w, g, a, b guarded) {
-			u.SGDMomentum(out.ptr(),
-				w.ptr(), g.ptr(), a.ptr())
+			u.SGDMomentum(out.ptr(), w.ptr(), g.ptr(), a.ptr())
 		},
 			func(w, g, a, b float64) (float64, float64, float64) {
 				a = 0.9*a - 0.1*(clip(0.5*g)+0.01*w)
 				return w + a, a, b
 			}},
 		"nag": {func(u *cpu.Update, out, w, g, a, b guarded) {
-			u.NAG(out.ptr(), w.ptr(), g.ptr(),
-				a.ptr())
+			u.NAG(out.ptr(), w.ptr(), g.ptr(), a.ptr())
 		},
 			func(w, g, a, b float64) (float64, float64, float64) {
 				d := clip(0.5*g) + 0.01*w
@@ -43,8 +40,7 @@ func TestUpdates(t *testing.T) {
 				return w + 0.9*a - 0.1*d, a, b
 			}},
 		"adam": {func(u *cpu.Update, out, w, g, a, b guarded) {
-			u.Adam(out.ptr(), w.ptr(), g.ptr(),
-				a.ptr(), b.ptr())
+			u.Adam(out.ptr(), w.ptr(), g.ptr(), a.ptr(), b.ptr())
 		},
 			func(w, g, a, b float64) (float64, float64, float64) {
 				d := clip(0.5*g + 0.01*w)

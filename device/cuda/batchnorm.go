@@ -72,8 +72,7 @@ func (a *NormArgs) c() C.gcu_dnn_norms {
 func (n *Norm) Infer(q *Queue, a *NormArgs) error {
 	k := a.c()
 	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
-		return C.gcu_dnn_norm_run(f,
-			ctx, h, n.l.c, &k)
+		return C.gcu_dnn_norm_run(f, ctx, h, n.l.c, &k)
 	})
 }
 
@@ -81,8 +80,7 @@ func (n *Norm) Infer(q *Queue, a *NormArgs) error {
 // 1/sqrt(variance + eps) to Inv. Out must not be X.
 func (n *Norm) Learn(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx,
-		h unsafe.Pointer) C.int {
+	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_norm_learn(f, ctx, h, n.l.c, &k)
 	})
 }
@@ -91,8 +89,7 @@ func (n *Norm) Learn(q *Queue, a *NormArgs) error {
 // Out must not be X or DY.
 func (n *Norm) Backward(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx,
-		h unsafe.Pointer) C.int {
+	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_norm_back(f, ctx, h, n.l.c, &k)
 	})
 }

@@ -94,8 +94,7 @@ func (d *PoolDims) fits() bool {
 // the layer.
 func (p *Pool) Forward(q *Queue, y, x unsafe.Pointer) error {
 	return p.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
-		return C.gcu_dnn_pool_run(f,
-			ctx, h, p.l.c, y, x)
+		return C.gcu_dnn_pool_run(f, ctx, h, p.l.c, y, x)
 	})
 }
 

@@ -77,8 +77,7 @@ func NewRNN(device int, t dtype.Type, d RNNDims) *RNN {
 		s.train = 1
 	}
 	r := &RNN{lib: lib, c: new(C.gcu_dnn_rnn), what: fmt.Sprintf("recurrent layers %v %+v", t, d)}
-	if err := lib.plan(device, func(ctx,
-		handle unsafe.Pointer) C.int {
+	if err := lib.plan(device, func(ctx, handle unsafe.Pointer) C.int {
 		return C.gcu_dnn_rnn_make(lib.f, ctx, handle, &s, r.c)
 	}); err != nil {
 		return nil
@@ -148,8 +147,7 @@ func (a *RNNArgs) c() C.gcu_dnn_rnn_call {
 func (r *RNN) Forward(q *Queue, a *RNNArgs) error {
 	k := a.c()
 	return r.run(q, func(ctx, h unsafe.Pointer) C.int {
-		return C.gcu_dnn_rnn_run(r.lib.f, ctx, h,
-			r.c, &k)
+		return C.gcu_dnn_rnn_run(r.lib.f, ctx, h, r.c, &k)
 	})
 }
 
@@ -157,8 +155,7 @@ func (r *RNN) Forward(q *Queue, a *RNNArgs) error {
 func (r *RNN) Backward(q *Queue, a *RNNArgs) error {
 	k := a.c()
 	return r.run(q, func(ctx, h unsafe.Pointer) C.int {
-		return C.gcu_dnn_rnn_back(r.lib.f, ctx, h,
-			r.c, &k)
+		return C.gcu_dnn_rnn_back(r.lib.f, ctx, h, r.c, &k)
 	})
 }
 
@@ -167,8 +164,7 @@ func (r *RNN) Backward(q *Queue, a *RNNArgs) error {
 func (r *RNN) AddWeights(q *Queue, a *RNNArgs) error {
 	k := a.c()
 	return r.run(q, func(ctx, h unsafe.Pointer) C.int {
-		return C.gcu_dnn_rnn_add(r.lib.f, ctx, h,
-			r.c, &k)
+		return C.gcu_dnn_rnn_add(r.lib.f, ctx, h, r.c, &k)
 	})
 }
 

@@ -89,8 +89,7 @@ func foreignCorners(files []source) (faults []string) {
 	for _, f := range files {
 		for _, imported := range f.imports {
 			i := slices.IndexFunc(corners, func(c corner) bool {
-				return within(imported,
-					c.prefix)
+				return within(imported, c.prefix)
 			})
 			if i < 0 {
 				continue

@@ -91,8 +91,7 @@ func (s *Suite) sameArguments(c *Config) []string {
 	}
 	if c.Device != device.CPU() {
 		args = append(args, "--device", strings.Replace(c.Device.String(), "gpu", "cuda", 1),
-			"--precision", c.Precision,
-			"--streams", strconv.Itoa(c.Streams))
+			"--precision", c.Precision, "--streams", strconv.Itoa(c.Streams))
 		if c.Replay {
 			args = append(args, "--replay")
 		}

@@ -32,8 +32,7 @@ func patterns() []pattern {
 		{"chain", func(e *engine.Engine, t *engine.Task, v []*engine.Var, _ int) {
 			e.PushUses(t, update(v[0]))
 		}},
-		{"independent64", func(e *engine.Engine, t *engine.Task, v []*engine.Var,
-			i int) {
+		{"independent64", func(e *engine.Engine, t *engine.Task, v []*engine.Var, i int) {
 			e.PushUses(t, update(v[i%len(v)]))
 		}},
 		{"read3write1", func(e *engine.Engine, t *engine.Task, v []*engine.Var, i int) {

@@ -74,12 +74,11 @@ func kv() ([]Workload, error) {
 				Slice: 1 << 20, Window: 4,
 				Via: way.via, Replicas: way.replicas, Raw: way.raw}
 			name := c.name + "." + way.name
-			list = append(list,
-				Workload{Name: name, Unit: "us", Line: c.name,
-					Run: func(ctx context.Context) (float64, error) {
-						f, err := plan.measure(ctx)
-						return f.Seconds * 1e6, err
-					}},
+			list = append(list, Workload{Name: name, Unit: "us", Line: c.name,
+				Run: func(ctx context.Context) (float64, error) {
+					f, err := plan.measure(ctx)
+					return f.Seconds * 1e6, err
+				}},
 				Workload{Name: name + ".cpu", Unit: "s/GiB", Line: c.name + ".cpu",
 					Run: func(ctx context.Context) (float64, error) {
 						f, err := plan.measure(ctx)
@@ -224,8 +223,7 @@ func (p *kvPlan) start(ctx context.Context, role string, rank int, addr string) 
 func (k *kvProcess) read(what string, v any) error {
 	if err := k.out.Decode(v); err != nil {
 		k.cmd.Wait()
-		return fmt.Errorf("%s: %s: %w: %s", k.name, what, err,
-			lastLine(k.said.String()))
+		return fmt.Errorf("%s: %s: %w: %s", k.name, what, err, lastLine(k.said.String()))
 	}
 	return nil
 }

@@ -46,8 +46,7 @@ func oddconvs() ([]Workload, error) {
 	for _, n := range oddNets() {
 		for _, mode := range []string{"infer", "train"} {
 			run := func(ctx context.Context) (float64, error) {
-				return n.cost(ctx,
-					mode == "train")
+				return n.cost(ctx, mode == "train")
 			}
 			list = append(list, Workload{Name: n.name + "." + mode, Unit: "us/op", Run: run})
 		}

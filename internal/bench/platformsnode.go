@@ -30,8 +30,8 @@ func RunPlatform(ctx context.Context, plan string, out io.Writer) error {
 	return launch.Run(ctx, func(ctx context.Context) error {
 		job := kvstore.JobOf(ctx)
 		if job == nil {
-			return errors.New("bench: found no job in the environment, want a process " +
-				"started by gomx bench platforms")
+			return errors.New("bench: found no job in the environment, want a process started by " +
+				"gomx bench platforms")
 		}
 		w := &platformWorker{plan: &p, out: out}
 		return w.train(ctx, job.Rank())
@@ -80,8 +80,7 @@ func (w *platformWorker) train(ctx context.Context, rank int) (err error) {
 	defer func() { err = errors.Join(err, w.store.Close()) }()
 	epochs := 1 + (p.Warm+1+p.Steps)/it.Batches()
 	err = w.mod.Fit(ctx, it, module.Epochs(epochs), module.Optimize(optimizer.SGD{LR: p.Rate}),
-		module.StoreWith(w.store),
-		module.Metric(unmeasured{}), module.Sample(0),
+		module.StoreWith(w.store), module.Metric(unmeasured{}), module.Sample(0),
 		module.OnBatch(func(*module.BatchEnd) error { return w.batch(ctx) }))
 	if errors.Is(err, errMeasured) {
 		err = nil

@@ -37,12 +37,10 @@ var platformPeers = map[string]platformPeer{
 func checkPlatformPeer(ctx context.Context, p Peer) error {
 	sys, ok := platformPeers[p.Name]
 	if !ok {
-		return fmt.Errorf("bench: platforms: peer %s, want mxnet, tensorflow or spark",
-			p.Name)
+		return fmt.Errorf("bench: platforms: peer %s, want mxnet, tensorflow or spark", p.Name)
 	}
 	how := fmt.Sprintf("make a virtual environment (python3 -m venv DIR), install it there with "+
-		"DIR/bin/pip install %s, and give --peer %s=DIR/bin/python",
-		sys.install, p.Name)
+		"DIR/bin/pip install %s, and give --peer %s=DIR/bin/python", sys.install, p.Name)
 	if _, err := exec.LookPath(p.Python); err != nil {
 		return fmt.Errorf("bench: peer %s is missing: %w: %s", p.Name, err, how)
 	}

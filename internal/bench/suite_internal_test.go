@@ -25,8 +25,7 @@ func fakePeer(t *testing.T, name, text string) Peer {
 }
 
 func workload(unit string, ours float64) Workload {
-	return Workload{Name: "w", Unit: unit, Run: func(context.Context) (float64,
-		error) {
+	return Workload{Name: "w", Unit: unit, Run: func(context.Context) (float64, error) {
 		return ours, nil
 	}}
 }

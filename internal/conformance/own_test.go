@@ -160,8 +160,7 @@ func TestCasesThatContradictThemselves(t *testing.T) {
 	}{
 		{"ops/cases.json", "grad_req", func(c map[string]any) { c["grad_req"] = "add" }},
 		{"ops/cases.json", "names of", func(c map[string]any) {
-			c["output_names"] = []string{"a",
-				"b", "c", "d"}
+			c["output_names"] = []string{"a", "b", "c", "d"}
 		}},
 		{"train/train.json", "losses", func(c map[string]any) { c["steps"] = 19 }},
 		{"models/cases.json", "internals", func(c map[string]any) { c["internals"] = 2 }},

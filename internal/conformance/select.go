@@ -76,16 +76,13 @@ func selections() []selection {
 			"upgraded", "label", "label_csv", "label_libsvm"}},
 		{"models/cases.json", "", models, []string{"symbol"}},
 		{"memplan/memplan.json", "", func(c *selectedCase) bool {
-			return models(c) &&
-				c.Batch <= 128
+			return models(c) && c.Batch <= 128
 		}, nil},
 		{"optim/optimizers.json", "", func(c *selectedCase) bool {
-			return c.Optimizer == "sgd" ||
-				c.Optimizer == "adam"
+			return c.Optimizer == "sgd" || c.Optimizer == "adam"
 		}, nil},
 		{"optim/update_ops.json", "", func(c *selectedCase) bool {
-			return strings.HasPrefix(c.Op,
-				"sgd_") || c.Op == "adam_update"
+			return strings.HasPrefix(c.Op, "sgd_") || c.Op == "adam_update"
 		}, nil},
 		{"optim/lr_schedules.json", "", all, nil},
 		{"optim/metrics.json", "", func(c *selectedCase) bool {

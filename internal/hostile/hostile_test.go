@@ -16,8 +16,7 @@ func TestFaultsAreSeen(t *testing.T) {
 		want   string
 	}{
 		{"memory", func(b []byte) error {
-			_ = make([]byte,
-				binary.LittleEndian.Uint32(b))
+			_ = make([]byte, binary.LittleEndian.Uint32(b))
 			return nil
 		}, "bytes allocated"},
 		{"panic", func(b []byte) error { panic(len(b)) }, "panic: 4"},

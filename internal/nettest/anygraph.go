@@ -209,8 +209,7 @@ func (g *AnyGraph) pair() {
 		func() *sym.Symbol { return sym.ElemwiseAdd(x, y, g.name("add")) },
 		func() *sym.Symbol { return sym.ElemwiseSub(x, y, g.name("sub")) },
 		func() *sym.Symbol {
-			return sym.ElemwiseMul(x, sym.Sigmoid(y, g.name("gate")),
-				g.name("mul"))
+			return sym.ElemwiseMul(x, sym.Sigmoid(y, g.name("gate")), g.name("mul"))
 		},
 		func() *sym.Symbol { return sym.BroadcastAdd(x, y, g.name("add")) },
 		func() *sym.Symbol {

@@ -53,8 +53,7 @@ func probe(o *op.Op) served {
 	}
 	for _, list := range found {
 		slices.SortFunc(list, func(a, b dtype.Type) int {
-			return slices.Index(probed, a) -
-				slices.Index(probed, b)
+			return slices.Index(probed, a) - slices.Index(probed, b)
 		})
 	}
 	return found

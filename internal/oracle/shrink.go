@@ -45,8 +45,7 @@ func (c *Call) changes() []func(*Call) bool {
 		func(s *Call) bool { had := s.Heads != nil; s.dropBackward(); return had },
 		func(s *Call) bool {
 			had := s.Train && s.Heads == nil
-			s.Train = s.Train &&
-				!had
+			s.Train = s.Train && !had
 			return had
 		},
 	}

@@ -69,8 +69,7 @@ func (p *graphPicture) frames() []frame {
 			}
 		}
 		return !slices.ContainsFunc(list, func(g frame) bool {
-			return g.name != f.name &&
-				f.meets(&g)
+			return g.name != f.name && f.meets(&g)
 		})
 	}
 	var kept []frame

@@ -36,8 +36,7 @@ func (p *timePicture) hang(r *timeRow) []tag {
 	}
 	slices.SortStableFunc(tags, func(a, b tag) int { return cmp.Compare(b.from, a.from) })
 	tags = slices.CompactFunc(tags, func(a, b tag) bool {
-		return a.text == b.text &&
-			a.from-b.from < tagPitch
+		return a.text == b.text && a.from-b.from < tagPitch
 	})
 	for i := 1; i < len(tags); i++ {
 		tags[i].to = min(tags[i].from, tags[i-1].to-tagPitch)

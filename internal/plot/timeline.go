@@ -99,8 +99,7 @@ func newTimePicture(w io.Writer, t *Timeline) *timePicture {
 	}
 	boxes := slices.Clone(t.Boxes)
 	slices.SortStableFunc(boxes, func(a, b Box) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start),
-			cmp.Compare(b.End, a.End))
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
 	})
 	p.from = boxes[0].Start
 	for _, b := range boxes {

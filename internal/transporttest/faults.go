@@ -215,8 +215,7 @@ func serverRestarts(t *testing.T, s *Suite) {
 			t.Fatal(err)
 		}
 		worker.WaitFor("the server's answer", func(l []wire.Message) bool {
-			return len(l) > 0 &&
-				l[len(l)-1].Incarnation == incarnation
+			return len(l) > 0 && l[len(l)-1].Incarnation == incarnation
 		})
 		if incarnation == 3 {
 			return

@@ -62,8 +62,7 @@ func fields(t *testing.T, s *Suite) {
 			t.Fatal(err)
 		}
 		got := server.WaitFor(typ.String(), func(l []wire.Message) bool {
-			return len(l) > 0 &&
-				l[len(l)-1].Type == typ
+			return len(l) > 0 && l[len(l)-1].Type == typ
 		})
 		g := got[len(got)-1]
 		if !bytes.Equal(g.Payload, want.Payload) {

@@ -58,8 +58,8 @@ func (c *converter) convert(n *G.Node) (value, error) {
 		return value{}, errors.New("has no counterpart: Gorgonia divides the sum over a window " +
 			"by the width of the image")
 	}
-	return value{}, errors.New("cannot be converted; the documentation of the package lists " +
-		"the operations that can")
+	return value{}, errors.New("cannot be converted; the documentation of the package lists the " +
+		"operations that can")
 }
 
 // operandsOf returns the operands of n, or an error unless there are count.

@@ -61,23 +61,19 @@ func unsound() []struct {
 			func(b *builder) *G.Node { return b.must(G.SoftMax(b.input("x", 5, 1))) }}, softmax},
 		{expression{"log2", func(b *builder) *G.Node { return b.must(G.Log2(b.input("x", 3, 4))) }},
 			each(math.Log2)},
-		{expression{"inverse sqrt", func(
-			b *builder) *G.Node {
+		{expression{"inverse sqrt", func(b *builder) *G.Node {
 			return b.must(G.InverseSqrt(b.input("x", 3, 4)))
 		}},
 			each(func(x float64) float64 { return 1 / math.Sqrt(x) })},
-		{expression{"outer product", func(
-			b *builder) *G.Node {
+		{expression{"outer product", func(b *builder) *G.Node {
 			return b.must(G.OuterProd(b.input("x", 4), b.input("y", 3)))
 		}}, products},
 		{expression{"mean of channels", func(b *builder) *G.Node {
-			return b.must(G.Mean(b.input("x",
-				2, 3, 4, 5), 2, 3))
+			return b.must(G.Mean(b.input("x", 2, 3, 4, 5), 2, 3))
 		}}, means},
 		{expression{"global average pooling",
 			func(b *builder) *G.Node {
-				return b.must(G.GlobalAveragePool2D(b.input("x", 2, 3, 4,
-					5)))
+				return b.must(G.GlobalAveragePool2D(b.input("x", 2, 3, 4, 5)))
 			}}, means},
 	}
 }

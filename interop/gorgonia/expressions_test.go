@@ -54,16 +54,13 @@ func binaryExpressions() (list []expression) {
 	} {
 		for _, operands := range []expression{
 			{"same", func(b *builder) *G.Node {
-				return b.must(f.f(b.input("x", 3, 4),
-					b.input("y", 3, 4)))
+				return b.must(f.f(b.input("x", 3, 4), b.input("y", 3, 4)))
 			}},
 			{"number right", func(b *builder) *G.Node {
-				return b.must(f.f(b.input("x", 3, 4),
-					G.NewConstant(1.5)))
+				return b.must(f.f(b.input("x", 3, 4), G.NewConstant(1.5)))
 			}},
 			{"number left", func(b *builder) *G.Node {
-				return b.must(f.f(G.NewConstant(1.5),
-					b.input("x", 3, 4)))
+				return b.must(f.f(G.NewConstant(1.5), b.input("x", 3, 4)))
 			}},
 			{"row", func(b *builder) *G.Node {
 				return b.must(f.spread(b.input("x", 3, 4), b.input("y", 4), nil, []byte{0}))
@@ -89,31 +86,25 @@ func binaryExpressions() (list []expression) {
 		name string
 		f    func(a, b *G.Node, same bool) (*G.Node, error)
 	}{{"lt", G.Lt}, {"gt", G.Gt}, {"lte", G.Lte}, {"gte", G.Gte}, {"eq", G.Eq}, {"ne", G.Ne}} {
-		list = append(list,
-			expression{f.name + " same",
-				func(b *builder) *G.Node {
-					return b.mask(b.must(f.f(b.fixed(3, 4), b.fixed(3, 4),
-						true)))
-				}},
+		list = append(list, expression{f.name + " same",
+			func(b *builder) *G.Node {
+				return b.mask(b.must(f.f(b.fixed(3, 4), b.fixed(3, 4), true)))
+			}},
 			expression{f.name + " number right",
 				func(b *builder) *G.Node {
-					return b.mask(b.must(f.f(b.fixed(3, 4),
-						G.NewConstant(2.0), true)))
+					return b.mask(b.must(f.f(b.fixed(3, 4), G.NewConstant(2.0), true)))
 				}},
 			expression{f.name + " number left",
 				func(b *builder) *G.Node {
-					return b.mask(b.must(f.f(G.NewConstant(2.0),
-						b.fixed(3, 4), true)))
+					return b.mask(b.must(f.f(G.NewConstant(2.0), b.fixed(3, 4), true)))
 				}})
 	}
 	return append(list,
 		expression{"min", func(b *builder) *G.Node {
-			return b.must(G.MinBetween(b.input("x", 3, 4),
-				b.input("y", 3, 4)))
+			return b.must(G.MinBetween(b.input("x", 3, 4), b.input("y", 3, 4)))
 		}},
 		expression{"max", func(b *builder) *G.Node {
-			return b.must(G.MaxBetween(b.input("x", 3, 4),
-				b.input("y", 3, 4)))
+			return b.must(G.MaxBetween(b.input("x", 3, 4), b.input("y", 3, 4)))
 		}})
 }
 
@@ -135,24 +126,19 @@ func productExpressions() []expression {
 	transposed := func(b *builder, n *G.Node) *G.Node { return b.must(G.Transpose(n, 1, 0)) }
 	return []expression{
 		{"matrices", func(b *builder) *G.Node {
-			return b.must(G.Mul(b.input("x", 3, 4),
-				b.input("y", 4, 5)))
+			return b.must(G.Mul(b.input("x", 3, 4), b.input("y", 4, 5)))
 		}},
 		{"transposed left", func(b *builder) *G.Node {
-			return b.must(G.Mul(transposed(b,
-				b.input("x", 4, 3)), b.input("y", 4, 5)))
+			return b.must(G.Mul(transposed(b, b.input("x", 4, 3)), b.input("y", 4, 5)))
 		}},
 		{"transposed right", func(b *builder) *G.Node {
-			return b.must(G.Mul(b.input("x", 3, 4),
-				transposed(b, b.input("y", 5, 4))))
+			return b.must(G.Mul(b.input("x", 3, 4), transposed(b, b.input("y", 5, 4))))
 		}},
 		{"matrix vector", func(b *builder) *G.Node {
-			return b.must(G.Mul(b.input("x", 3, 4),
-				b.input("y", 4)))
+			return b.must(G.Mul(b.input("x", 3, 4), b.input("y", 4)))
 		}},
 		{"vector matrix", func(b *builder) *G.Node {
-			return b.must(G.Mul(b.input("y", 4),
-				b.input("x", 4, 3)))
+			return b.must(G.Mul(b.input("y", 4), b.input("x", 4, 3)))
 		}},
 		{"matrix column", func(b *builder) *G.Node {
 			column := G.NewVector(b.g, b.dt, G.WithShape(4, 1), G.WithName("y"),
@@ -161,12 +147,10 @@ func productExpressions() []expression {
 			return b.must(G.Mul(b.input("x", 3, 4), column))
 		}},
 		{"inner", func(b *builder) *G.Node {
-			return b.must(G.Mul(b.input("x", 4),
-				b.input("y", 4)))
+			return b.must(G.Mul(b.input("x", 4), b.input("y", 4)))
 		}},
 		{"batches", func(b *builder) *G.Node {
-			return b.must(G.BatchedMatMul(b.input("x", 2, 3, 4),
-				b.input("y", 2, 4, 5)))
+			return b.must(G.BatchedMatMul(b.input("x", 2, 3, 4), b.input("y", 2, 4, 5)))
 		}},
 	}
 }
@@ -216,25 +200,20 @@ func imageExpressions() (list []expression) {
 func layoutExpressions() []expression {
 	return []expression{
 		{"reshape", func(b *builder) *G.Node {
-			return b.must(G.Reshape(b.input("x", 3, 4),
-				tensor.Shape{2, 6}))
+			return b.must(G.Reshape(b.input("x", 3, 4), tensor.Shape{2, 6}))
 		}},
 		{"flatten", func(b *builder) *G.Node {
-			return b.must(G.Reshape(b.input("x", 2, 3, 4),
-				tensor.Shape{2, 12}))
+			return b.must(G.Reshape(b.input("x", 2, 3, 4), tensor.Shape{2, 12}))
 		}},
 		{"images", func(b *builder) *G.Node {
-			return b.must(G.Reshape(b.input("x", 2, 12),
-				tensor.Shape{2, 1, 3, 4}))
+			return b.must(G.Reshape(b.input("x", 2, 12), tensor.Shape{2, 1, 3, 4}))
 		}},
 		{"ravel", func(b *builder) *G.Node { return b.must(G.Ravel(b.input("x", 3, 4))) }},
 		{"transpose", func(b *builder) *G.Node {
-			return b.must(G.Transpose(b.input("x", 2, 3, 4), 2,
-				0, 1))
+			return b.must(G.Transpose(b.input("x", 2, 3, 4), 2, 0, 1))
 		}},
 		{"transpose of images", func(b *builder) *G.Node {
-			return b.must(G.Transpose(b.input("x", 2,
-				3, 4, 5), 0, 3, 1, 2))
+			return b.must(G.Transpose(b.input("x", 2, 3, 4, 5), 0, 3, 1, 2))
 		}},
 		{"broadcast in a function", func(b *builder) *G.Node {
 			x, _, err := G.Broadcast(b.input("x", 3), b.fixed(4, 3),
@@ -248,47 +227,38 @@ func layoutExpressions() []expression {
 			return b.must(G.Add(b.must(G.HadamardProd(b.must(u, err), b.must(v, err2))), like))
 		}},
 		{"slice", func(b *builder) *G.Node {
-			return b.must(G.Slice(b.input("x", 4, 5),
-				G.S(1, 3)))
+			return b.must(G.Slice(b.input("x", 4, 5), G.S(1, 3)))
 		}},
 		{"concat", func(b *builder) *G.Node {
-			return b.must(G.Concat(1, b.input("x", 3, 4),
-				b.input("y", 3, 2)))
+			return b.must(G.Concat(1, b.input("x", 3, 4), b.input("y", 3, 2)))
 		}},
 		{"sum", func(b *builder) *G.Node { return b.must(G.Sum(b.input("x", 3, 4))) }},
 		{"sum of rows", func(b *builder) *G.Node { return b.must(G.Sum(b.input("x", 3, 4), 1)) }},
 		{"sum of columns", func(b *builder) *G.Node {
-			return b.must(G.Sum(b.input("x", 3, 4),
-				0))
+			return b.must(G.Sum(b.input("x", 3, 4), 0))
 		}},
 		{"mean", func(b *builder) *G.Node { return b.must(G.Mean(b.input("x", 3, 4))) }},
 		{"mean of rows", func(b *builder) *G.Node { return b.must(G.Mean(b.input("x", 3, 4), 1)) }},
 		{"mean of samples", func(b *builder) *G.Node {
-			return b.must(G.Mean(b.input("x", 2, 3, 4,
-				5), 1, 2, 3))
+			return b.must(G.Mean(b.input("x", 2, 3, 4, 5), 1, 2, 3))
 		}},
 		{"max of rows", func(b *builder) *G.Node { return b.must(G.Max(b.input("x", 3, 4), 1)) }},
 		{"norm", func(b *builder) *G.Node { return b.must(G.Norm(b.input("x", 3, 4), 1, 2)) }},
 		{"softmax", func(b *builder) *G.Node { return b.must(G.SoftMax(b.input("x", 3, 4))) }},
 		{"softmax of columns", func(b *builder) *G.Node {
-			return b.must(G.SoftMax(b.input("x", 3,
-				4), 0))
+			return b.must(G.SoftMax(b.input("x", 3, 4), 0))
 		}},
 		{"softmax of a vector", func(b *builder) *G.Node {
-			return b.must(G.SoftMax(b.input("x",
-				5)))
+			return b.must(G.SoftMax(b.input("x", 5)))
 		}},
 		{"softmax of a row", func(b *builder) *G.Node {
-			return b.must(G.SoftMax(b.input("x", 1,
-				5)))
+			return b.must(G.SoftMax(b.input("x", 1, 5)))
 		}},
 		{"log softmax", func(b *builder) *G.Node {
-			return b.must(G.LogSoftMax(b.input("x", 3, 4),
-				1))
+			return b.must(G.LogSoftMax(b.input("x", 3, 4), 1))
 		}},
 		{"log of softmax", func(b *builder) *G.Node {
-			return b.must(
-				G.Log(b.must(G.SoftMax(b.input("x", 3, 4), 1))))
+			return b.must(G.Log(b.must(G.SoftMax(b.input("x", 3, 4), 1))))
 		}},
 	}
 }

@@ -21,8 +21,7 @@ func TestFromGraphErrors(t *testing.T) {
 		want []string // parts of the error
 	}{
 		{expression{"element", func(b *builder) *G.Node {
-			return b.must(G.At(b.input("x", 2, 3), 0,
-				1))
+			return b.must(G.At(b.input("x", 2, 3), 0, 1))
 		}}, []string{"At([0 1])", "cannot be converted"}},
 		{expression{"below others", func(b *builder) *G.Node {
 			return b.must(G.Tanh(b.must(G.Upsample2D(image(b), 2))))
@@ -38,8 +37,7 @@ func TestFromGraphErrors(t *testing.T) {
 			return b.must(out, err)
 		}}, []string{"batchnorm-0.9-0.0", "cannot be converted"}},
 		{expression{"boolean", func(b *builder) *G.Node {
-			return b.must(G.Gt(b.input("x", 3),
-				b.input("y", 3), false))
+			return b.must(G.Gt(b.input("x", 3), b.input("y", 3), false))
 		}}, []string{"> false", "retSame"}},
 		{expression{"random", func(b *builder) *G.Node {
 			return b.must(G.Tanh(G.UniformRandomNode(b.g, b.dt, 0, 1, 2, 3)))

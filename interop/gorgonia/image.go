@@ -177,8 +177,7 @@ func (c *converter) globalPool(n *G.Node) (value, error) {
 
 func (c *converter) pool(n *G.Node, p sym.PoolingParams) (value, error) {
 	v, err := c.one(n, func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
-		return sym.Pooling(x,
-			p, opts...)
+		return sym.Pooling(x, p, opts...)
 	})
 	v.shape = dtype.Shape(n.Shape()).Clone()
 	return v, err

@@ -98,8 +98,8 @@ func (a Augment) Validate() error {
 			a.MaxCropSize)
 	case a.RandomResizedCrop && (a.RandCrop || a.MaxCropSize > 0 || a.MinScale != 1 ||
 		a.MaxScale != 1):
-		return fmt.Errorf("image: RandomResizedCrop excludes RandCrop, MaxCropSize, " +
-			"MinScale and MaxScale")
+		return fmt.Errorf("image: RandomResizedCrop excludes RandCrop, MaxCropSize, MinScale and " +
+			"MaxScale")
 	case !(a.Brightness >= 0 && a.Contrast >= 0 && a.Saturation >= 0 && a.PCANoise >= 0 &&
 		a.MaxShear >= 0) || a.RandomH < 0 || a.RandomS < 0 || a.RandomL < 0:
 		return fmt.Errorf("image: augmentation: found a negative change of colors or shear, "+

@@ -20,8 +20,7 @@ func (a *Augment) color(m *Image, r *rand.Rand) {
 				m.mix(contrast, func([]uint8) float64 { return (1 - contrast) * mean })
 			case 2:
 				m.mix(saturation, func(p []uint8) float64 {
-					return (1 - saturation) *
-						float64(luminanceOf(p))
+					return (1 - saturation) * float64(luminanceOf(p))
 				})
 			}
 		}

@@ -50,8 +50,7 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	}
 	if head.Width < 1 || head.Height < 1 || head.Height > (len(data)+1)*maxRatio/head.Width {
 		return nil, fmt.Errorf("image: %s of %d bytes claims %d×%d pixels, want fewer", format,
-			len(data),
-			head.Width, head.Height)
+			len(data), head.Width, head.Height)
 	}
 	if head.Height > pixels/head.Width {
 		return nil, fmt.Errorf("image: %s claims %d×%d pixels, want at most %d in all", format,
@@ -67,8 +66,7 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	}
 	if b := src.Bounds(); b.Dx() != head.Width || b.Dy() != head.Height {
 		return nil, fmt.Errorf("image: %s: found %d×%d pixels, want %d×%d as in the header", format,
-			b.Dx(),
-			b.Dy(), head.Width, head.Height)
+			b.Dx(), b.Dy(), head.Width, head.Height)
 	}
 	if ycc, ok := src.(*stdimage.YCbCr); ok && format == "jpeg" {
 		fromYCbCr(out, ycc)
@@ -108,8 +106,7 @@ func fromImage(out *Image, src stdimage.Image, format string) {
 	case *stdimage.Gray:
 		pixel = func(x, y int) color.NRGBA {
 			v := s.GrayAt(x, y).Y
-			return color.NRGBA{v, v, v,
-				255}
+			return color.NRGBA{v, v, v, 255}
 		}
 	case *stdimage.NRGBA:
 		pixel = s.NRGBAAt
@@ -126,8 +123,7 @@ func fromImage(out *Image, src stdimage.Image, format string) {
 		pixel = func(x, y int) color.NRGBA { return palette[s.ColorIndexAt(x, y)] }
 	default:
 		pixel = func(x, y int) color.NRGBA {
-			return color.NRGBAModel.Convert(s.At(x,
-				y)).(color.NRGBA)
+			return color.NRGBAModel.Convert(s.At(x, y)).(color.NRGBA)
 		}
 	}
 	i := 0

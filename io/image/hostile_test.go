@@ -33,8 +33,7 @@ func pictures(t *testing.T) map[string][]byte {
 		"png, 16 bits": func(b *bytes.Buffer) error { return png.Encode(b, deep) },
 		"bmp":          func(b *bytes.Buffer) error { return bmp.Encode(b, src) },
 		"tiff": func(b *bytes.Buffer) error {
-			return tiff.Encode(b, src,
-				&tiff.Options{Compression: tiff.Deflate})
+			return tiff.Encode(b, src, &tiff.Options{Compression: tiff.Deflate})
 		},
 	} {
 		var b bytes.Buffer

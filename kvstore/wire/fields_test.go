@@ -23,8 +23,7 @@ func fields() map[string]field {
 			func(m *wire.Message) any { return m.CopyIncarnation() }},
 		"barrier": {wire.TypeBarrier, wire.BarrierCall{Number: 1, Begun: 2, Before: 3},
 			func(m *wire.Message) {
-				m.SetBarrierCall(wire.BarrierCall{Number: 1, Begun: 2,
-					Before: 3})
+				m.SetBarrierCall(wire.BarrierCall{Number: 1, Begun: 2, Before: 3})
 			},
 			func(m *wire.Message) any { return m.BarrierCall() }},
 		"barrier done": {wire.TypeBarrierDone, uint64(4),
@@ -32,8 +31,7 @@ func fields() map[string]field {
 			func(m *wire.Message) any { return m.BarrierCalls() }},
 		"snapshot": {wire.TypeSnapshot, wire.SnapshotOrder{Clock: 9, Try: 2, All: true},
 			func(m *wire.Message) {
-				m.SetSnapshotOrder(wire.SnapshotOrder{Clock: 9, Try: 2,
-					All: true})
+				m.SetSnapshotOrder(wire.SnapshotOrder{Clock: 9, Try: 2, All: true})
 			},
 			func(m *wire.Message) any { return m.SnapshotOrder() }},
 		"snapshot done": {wire.TypeSnapshotDone, wire.SnapshotResult{Clock: 9, Try: 2,
@@ -45,8 +43,7 @@ func fields() map[string]field {
 		"reject": {wire.TypeReject, wire.Refusal{Reason: wire.ReasonGone, Of: wire.TypePull,
 			Seq: 3},
 			func(m *wire.Message) {
-				m.SetRefusal(wire.Refusal{Reason: wire.ReasonGone,
-					Of: wire.TypePull, Seq: 3})
+				m.SetRefusal(wire.Refusal{Reason: wire.ReasonGone, Of: wire.TypePull, Seq: 3})
 			},
 			func(m *wire.Message) any { return m.Refusal() }},
 		"waiting": {wire.TypeWaiting, wire.Wait{On: wire.Node{Role: wire.Worker, Rank: 3},
@@ -60,8 +57,7 @@ func fields() map[string]field {
 			func(m *wire.Message) any { return m.LogPlace() }},
 		"replicated": {wire.TypeReplicated, wire.LogReceipt{Index: 5, CheckAt: 6, Checksum: 7},
 			func(m *wire.Message) {
-				m.SetLogReceipt(wire.LogReceipt{Index: 5, CheckAt: 6,
-					Checksum: 7})
+				m.SetLogReceipt(wire.LogReceipt{Index: 5, CheckAt: 6, Checksum: 7})
 			},
 			func(m *wire.Message) any { return m.LogReceipt() }},
 		"start": {wire.TypeAskCursor, wire.StartPoint{Round: 5, Push: 6, Step: 7},
@@ -69,8 +65,7 @@ func fields() map[string]field {
 			func(m *wire.Message) any { return m.StartPoint() }},
 		"ack": {wire.TypeAck, wire.Receipt{Received: 5, Gap: true, Probed: true},
 			func(m *wire.Message) {
-				m.SetReceipt(wire.Receipt{Received: 5, Gap: true,
-					Probed: true})
+				m.SetReceipt(wire.Receipt{Received: 5, Gap: true, Probed: true})
 			},
 			func(m *wire.Message) any { return m.Receipt() }},
 		"value": {wire.TypeValue, wire.Answer{Seq: 1, Version: 2, Received: 3, Fused: true,

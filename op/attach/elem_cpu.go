@@ -25,8 +25,7 @@ func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
 	n := a.Out[0].Shape.Size()
 	m.Threads = Threads(a, cost(a, n, m.Op.Slow()))
 	return elem(m, Kernel(m.Threads, 0, func(c *op.Call) {
-		m.Run(c.Out[0].Data, c.In[0].Data,
-			n)
+		m.Run(c.Out[0].Data, c.In[0].Data, n)
 	})), nil
 }
 
@@ -38,8 +37,7 @@ func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
 	n := a.Out[0].Shape.Size()
 	z.Threads = Threads(a, cost(a, n, z.Op.Slow()))
 	return elem(z, Kernel(z.Threads, 0, func(c *op.Call) {
-		z.Run(c.Out[0].Data, c.In[0].Data,
-			c.In[1].Data, n)
+		z.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, n)
 	})), nil
 }
 

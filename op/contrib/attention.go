@@ -120,8 +120,7 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		Traits: op.Traits{Doc: doc, Precision: op.Narrow, Kind: op.Product},
 		Inputs: func(AttentionParams) []op.Input { return in },
 		Infer: func(p AttentionParams, in, out []dtype.Shape) error {
-			return a.infer(p, in,
-				out)
+			return a.infer(p, in, out)
 		},
 		InferType: op.FloatType[AttentionParams],
 		Grad: func(g *op.Grad, p AttentionParams) []op.Entry {
@@ -133,26 +132,21 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 	grad.Define(op.Spec[AttentionParams]{
 		Traits: op.Traits{Hidden: true},
 		Inputs: func(AttentionParams) []op.Input {
-			return append([]op.Input{{Name: "grad"}},
-				in...)
+			return append([]op.Input{{Name: "grad"}}, in...)
 		},
 		Outputs: func(AttentionParams) []string { return names },
 		Infer: func(p AttentionParams, in, out []dtype.Shape) error {
-			return a.inferGrad(p, in,
-				out)
+			return a.inferGrad(p, in, out)
 		},
 		InferType: op.FloatType[AttentionParams],
 		Grad: func(g *op.Grad, p AttentionParams) []op.Entry {
-			return attentionSecond(g, p, h,
-				grad)
+			return attentionSecond(g, p, h, grad)
 		},
 		FLOPs: func(p AttentionParams, in, _ []dtype.Shape) int64 {
-			return 2 *
-				a.flops(p, in[1:], in[:1])
+			return 2 * a.flops(p, in[1:], in[:1])
 		},
 		Ref: func(p AttentionParams, c *op.Call) error {
-			return a.back(plainRun(p, c.In,
-				c.Out))
+			return a.back(plainRun(p, c.In, c.Out))
 		},
 	})
 	attentions[h.Name] = a

@@ -15,12 +15,10 @@ func init() {
 		{SelfAttValAtt, selfAttValAttGrad},
 		{EncDecQK, encDecQKGrad}, {EncDecValAtt, encDecValAttGrad}} {
 		a := attentions[h[0].Name]
-		attach.CUDA(h[0], func(p AttentionParams, args *op.Args) (*op.Prepared,
-			error) {
+		attach.CUDA(h[0], func(p AttentionParams, args *op.Args) (*op.Prepared, error) {
 			return attentionCUDA(p, args, a.run)
 		})
-		attach.CUDA(h[1], func(p AttentionParams, args *op.Args) (*op.Prepared,
-			error) {
+		attach.CUDA(h[1], func(p AttentionParams, args *op.Args) (*op.Prepared, error) {
 			return attentionCUDA(p, args, a.back)
 		})
 	}
@@ -42,8 +40,7 @@ func attentionCUDA(p AttentionParams, a *op.Args, f func(r *run) error) (*op.Pre
 	}
 	marks := make([]byte, len(a.In)+len(a.Out)) // the address of mark i stands for operand i
 	operand := func(t op.Tensor) int {
-		return int(uintptr(t.Data) -
-			uintptr(unsafe.Pointer(&marks[0])))
+		return int(uintptr(t.Data) - uintptr(unsafe.Pointer(&marks[0])))
 	}
 	var in, out []op.Tensor
 	for i, d := range a.In {

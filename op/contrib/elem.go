@@ -32,8 +32,8 @@ var (
 func init() {
 	DivSqrtDim.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "ContribDivSqrtDim divides by the square root of the last extent, as " +
-				"attention scales its scores.",
+			Doc: "ContribDivSqrtDim divides by the square root of the last extent, as attention " +
+				"scales its scores.",
 			Inplace: [][2]int{{0, 0}},
 		},
 		Infer:     op.SameShape[op.NoParams],
@@ -72,8 +72,7 @@ func init() {
 	GradientMultiplier.Define(op.Spec[GradientMultiplierParams]{
 		Traits: op.Traits{
 			Doc: "ContribGradientmultiplier returns data and multiplies the gradient by a " +
-				"number; a negative number reverses the" +
-				" gradient.",
+				"number; a negative number reverses the gradient.",
 			Identity: true,
 		},
 		Infer: op.SameShape[GradientMultiplierParams],
@@ -103,8 +102,8 @@ func defineAllClose() {
 	AllClose.Define(op.Spec[AllCloseParams]{
 		Traits: op.Traits{
 			Doc: "ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two " +
-				"arrays of one shape, otherwise 0: a" +
-				" single uint8 without axes. Infinities are close to themselves.",
+				"arrays of one shape, otherwise 0: a single uint8 without axes. Infinities are " +
+				"close to themselves.",
 			NoGrad: "it is a comparison",
 		},
 		Inputs: prim.Inputs[AllCloseParams]("a", "b"),

@@ -35,8 +35,7 @@ func init() {
 			GoName: "ArgMaxChannel",
 		},
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
-			return inferArg(channel(), in,
-				out)
+			return inferArg(channel(), in, out)
 		},
 		Grad: prim.ZeroGrad[op.NoParams],
 		Ref:  func(_ op.NoParams, c *op.Call) error { return search(channel(), c, larger) },
@@ -49,8 +48,8 @@ func channel() ArgParams { return ArgParams{Axis: op.Some(1)} }
 func arg(doc, goName string, better func(x, best float64) bool) op.Spec[ArgParams] {
 	return op.Spec[ArgParams]{
 		Traits: op.Traits{
-			Doc: doc + " The indices have the element type of data. An axis without elements " +
-				"is an error.",
+			Doc: doc + " The indices have the element type of data. An axis without elements is " +
+				"an error.",
 			GoName: goName,
 		},
 		Infer: inferArg,

@@ -24,9 +24,8 @@ func init() {
 	Embedding.Define(op.Spec[EmbeddingParams]{
 		Traits: op.Traits{
 			Doc: "Embedding replaces every index of data by that row of weight, whose shape is " +
-				"(input_dim, output_dim):" +
-				" the output has the shape of data and one more axis of extent output_dim. " +
-				"Indices out of range are clipped.",
+				"(input_dim, output_dim): the output has the shape of data and one more axis of " +
+				"extent output_dim. Indices out of range are clipped.",
 			Aliases: []string{"_npx_embedding", "_sparse_Embedding"},
 			Moves:   true,
 			Gathers: []int{1},

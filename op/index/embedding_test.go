@@ -12,10 +12,9 @@ import (
 func TestEmbedding(t *testing.T) {
 	w := optest.F([]int{3, 2}, 1, 2, 3, 4, 5, 6)
 	p := index.EmbeddingParams{InputDim: 3, OutputDim: 2}
-	optest.Run(t, index.Embedding.Op,
-		optest.Case{Name: "vector", Params: p, Const: []int{0},
-			In:   optest.Ops(ids(dtype.Float32, []int{3}, 2, 0, 2), w),
-			Want: optest.Ops(optest.F([]int{3, 2}, 5, 6, 1, 2, 5, 6))},
+	optest.Run(t, index.Embedding.Op, optest.Case{Name: "vector", Params: p, Const: []int{0},
+		In:   optest.Ops(ids(dtype.Float32, []int{3}, 2, 0, 2), w),
+		Want: optest.Ops(optest.F([]int{3, 2}, 5, 6, 1, 2, 5, 6))},
 		optest.Case{Name: "matrix", Params: p, In: optest.Ops(ids(dtype.Int32, []int{2, 1}, 1, 0),
 			w), Want: optest.Ops(optest.F([]int{2, 1, 2}, 3, 4, 1, 2))},
 		optest.Case{Name: "clipped", Params: p, In: optest.Ops(ids(dtype.Int64, []int{2}, -5, 9),

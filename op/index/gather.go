@@ -27,10 +27,9 @@ func init() {
 	GatherND.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc: "GatherND looks elements, or slices, of data up. The first axis of indices has " +
-				"one entry per axis of data" +
-				" that it selects from: element (i, j) of the output is data[indices[0, i, j], " +
-				"indices[1, i, j], …]." +
-				" Negative indices count from the end.",
+				"one entry per axis of data that it selects from: element (i, j) of the output " +
+				"is data[indices[0, i, j], indices[1, i, j], …]. Negative indices count from the " +
+				"end.",
 			GoName:  "GatherND",
 			Aliases: []string{"_npi_gather_nd", "_npx_gather_nd"},
 			Moves:   true,
@@ -44,8 +43,7 @@ func init() {
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			return tuples(c.In[0].Shape, c.In[1], func(at, k, n int) {
-				copyRun(c.Out[0], k, c.In[0],
-					at, n)
+				copyRun(c.Out[0], k, c.In[0], at, n)
 			})
 		},
 	})
@@ -76,15 +74,14 @@ func defineScatter() {
 	ScatterND.Define(op.Spec[ScatterNDParams]{
 		Traits: op.Traits{
 			Doc: "ScatterND writes the elements of data into zeros of the given shape, at the " +
-				"places that indices names as in" +
-				" GatherND. Of several elements for one place the last one stays.",
+				"places that indices names as in GatherND. Of several elements for one place the " +
+				"last one stays.",
 			GoName: "ScatterND",
 			Moves:  true,
 		},
 		Inputs: prim.Inputs[ScatterNDParams]("data", "indices"),
 		Infer: func(p ScatterNDParams, in, out []dtype.Shape) error {
-			return inferScatter(p,
-				&in[0], in[1], &out[0])
+			return inferScatter(p, &in[0], in[1], &out[0])
 		},
 		InferType: dataType[ScatterNDParams](0),
 		Grad: func(g *op.Grad, _ ScatterNDParams) []op.Entry {
@@ -114,8 +111,7 @@ func defineScatter() {
 			return inferScatter(p, &in[1], in[2], &out[0])
 		},
 		InferType: func(p ScatterNDParams, in, out []dtype.Type) error {
-			return op.SameType(p,
-				in[:2], out)
+			return op.SameType(p, in[:2], out)
 		},
 		Ref: func(_ ScatterNDParams, c *op.Call) error {
 			loop.Move(c.Out[0], c.In[0])

@@ -16,8 +16,7 @@ func init() {
 		}
 		return attach.OnQueue(g.Scratch(),
 			func(q *cuda.Queue, c *op.Call) error {
-				return g.Launch(q, c, "groups_gather", c.Out[0],
-					c.In[0])
+				return g.Launch(q, c, "groups_gather", c.Out[0], c.In[0])
 			})
 	})
 	attach.CUDA(gatherGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {

@@ -22,8 +22,8 @@ var (
 func init() {
 	IndexCopy.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "IndexCopy is old_tensor with the rows of new_tensor in place of those " +
-				"that index_vector names. Of several rows for one place the last one stays.",
+			Doc: "IndexCopy is old_tensor with the rows of new_tensor in place of those that " +
+				"index_vector names. Of several rows for one place the last one stays.",
 			GoName:  "IndexCopy",
 			Inplace: [][2]int{{0, 0}},
 			Moves:   true,
@@ -54,8 +54,7 @@ func init() {
 			return op.SameShape(p, in[2:], out[1:])
 		},
 		InferType: func(p op.NoParams, in, out []dtype.Type) error {
-			return op.SameType(p, in[:1],
-				out)
+			return op.SameType(p, in[:1], out)
 		},
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{IndexCopy.Apply(p, g.Head(0), g.In(1), g.Head(1)), {}, {}}
@@ -64,8 +63,8 @@ func init() {
 	})
 	IndexArray.Define(op.Spec[IndexArrayParams]{
 		Traits: op.Traits{
-			Doc: "IndexArray lists the index of every element, on a new last axis with one " +
-				"entry per axis of data, or per given axis. It has type int64.",
+			Doc: "IndexArray lists the index of every element, on a new last axis with one entry " +
+				"per axis of data, or per given axis. It has type int64.",
 			GoName:  "IndexArray",
 			Ignores: []int{0},
 			Moves:   true,

@@ -19,9 +19,8 @@ func TestIndexCopy(t *testing.T) {
 }
 
 func TestIndexArray(t *testing.T) {
-	optest.Run(t, index.IndexArray.Op,
-		optest.Case{In: optest.Ops(optest.Range(1, 2)),
-			Want: optest.Ops(optest.Array(dtype.Int64, []int{1, 2, 2}, 0, 0, 0, 1)), NoDiff: true},
+	optest.Run(t, index.IndexArray.Op, optest.Case{In: optest.Ops(optest.Range(1, 2)),
+		Want: optest.Ops(optest.Array(dtype.Int64, []int{1, 2, 2}, 0, 0, 0, 1)), NoDiff: true},
 		optest.Case{Name: "axis", Params: index.IndexArrayParams{Axes: []int{-1}},
 			In:   optest.Ops(optest.Range(1, 2)),
 			Want: optest.Ops(optest.Array(dtype.Int64, []int{1, 2, 1}, 0, 1)), NoDiff: true})

@@ -23,7 +23,6 @@ func argC(p ArgParams, a *op.Args, find func(d, x unsafe.Pointer, axis cpu.Axis3
 	axis, threads := cpu.Axis3{Outer: v.count / v.step, N: v.n, Inner: v.step},
 		attach.Threads(a, device.Work{Bytes: 4 * attach.Bytes(a)})
 	return attach.Kernel(threads, 0, func(c *op.Call) {
-		find(c.Out[0].Data, c.In[0].Data, axis,
-			threads)
+		find(c.Out[0].Data, c.In[0].Data, axis, threads)
 	}), nil
 }

@@ -21,9 +21,8 @@ var OneHot = op.Declare[OneHotParams]("one_hot")
 func init() {
 	OneHot.Define(op.Spec[OneHotParams]{
 		Traits: op.Traits{
-			Doc: "OneHot replaces every index by a vector of the given depth that is on_value " +
-				"at the index and off_value" +
-				" elsewhere; everywhere for an index out of range.",
+			Doc: "OneHot replaces every index by a vector of the given depth that is on_value at " +
+				"the index and off_value elsewhere; everywhere for an index out of range.",
 			Aliases: []string{"_npx_one_hot"},
 			Moves:   true,
 		},

@@ -24,8 +24,8 @@ var (
 func init() {
 	Pick.Define(op.Spec[PickParams]{
 		Traits: op.Traits{
-			Doc: "Pick selects one element of every vector along an axis: that at the " +
-				"position which index says.",
+			Doc: "Pick selects one element of every vector along an axis: that at the position " +
+				"which index says.",
 			Aliases: []string{"_npx_pick", "choose_element_0index"},
 			Moves:   true,
 			Gathers: []int{0},
@@ -163,7 +163,6 @@ func picks(p PickParams, s dtype.Shape, index op.Tensor, f func(at, k int)) erro
 
 func pick(p PickParams, c *op.Call) error {
 	return picks(p, c.In[0].Shape, c.In[1], func(at, k int) {
-		copyRun(c.Out[0], k, c.In[0], at,
-			1)
+		copyRun(c.Out[0], k, c.In[0], at, 1)
 	})
 }

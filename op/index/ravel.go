@@ -22,13 +22,12 @@ func init() {
 	RavelMultiIndex.Define(op.Spec[RavelParams]{
 		Traits: op.Traits{
 			Doc: "RavelMultiIndex turns tuples of indices into an array of the given shape, " +
-				"which lie along the first axis of" +
-				" data, into indices of the flattened array. Indices are not checked.",
+				"which lie along the first axis of data, into indices of the flattened array. " +
+				"Indices are not checked.",
 			Aliases: []string{"ravel_multi_index"},
 		},
 		Infer: func(p RavelParams, in, out []dtype.Shape) error {
-			return inferRavel(p, &in[0],
-				&out[0])
+			return inferRavel(p, &in[0], &out[0])
 		},
 		Grad: prim.ZeroGrad[RavelParams],
 		Ref: func(p RavelParams, c *op.Call) error {
@@ -38,14 +37,13 @@ func init() {
 	})
 	UnravelIndex.Define(op.Spec[RavelParams]{
 		Traits: op.Traits{
-			Doc: "UnravelIndex turns indices of a flattened array into tuples of indices into " +
-				"an array of the given shape," +
-				" which lie along the first axis of the output. Indices are not checked.",
+			Doc: "UnravelIndex turns indices of a flattened array into tuples of indices into an " +
+				"array of the given shape, which lie along the first axis of the output. Indices " +
+				"are not checked.",
 			Aliases: []string{"unravel_index"},
 		},
 		Infer: func(p RavelParams, in, out []dtype.Shape) error {
-			return inferRavel(p, &out[0],
-				&in[0])
+			return inferRavel(p, &out[0], &in[0])
 		},
 		Grad: prim.ZeroGrad[RavelParams],
 		Ref: func(p RavelParams, c *op.Call) error {

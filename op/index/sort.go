@@ -46,20 +46,18 @@ var (
 func init() {
 	Sort.Define(op.Spec[SortParams]{
 		Traits: op.Traits{
-			Doc: "Sort orders the elements along an axis, NaN behind the others; MXNet " +
-				"leaves the order of NaN to its library. A second output, which composition " +
-				"does not see, is where each came from.",
+			Doc: "Sort orders the elements along an axis, NaN behind the others; MXNet leaves " +
+				"the order of NaN to its library. A second output, which composition does not " +
+				"see, is where each came from.",
 			Aliases: []string{"_npi_sort"},
 		},
 		Outputs: func(SortParams) []string { return []string{"output0", "output1"} },
 		Visible: func(SortParams) int { return 1 },
 		Infer: func(p SortParams, in, out []dtype.Shape) error {
-			return inferTopK(p.topK(), in,
-				out)
+			return inferTopK(p.topK(), in, out)
 		},
 		InferType: func(p SortParams, in, out []dtype.Type) error {
-			return inferTopKType(p.topK(),
-				in, out)
+			return inferTopKType(p.topK(), in, out)
 		},
 		Grad: func(g *op.Grad, p SortParams) []op.Entry {
 			return []op.Entry{topKGrad.Apply(p.topK(), g.Head(0), g.Out(1), g.In(0))}
@@ -74,11 +72,9 @@ func init() {
 			Precision: op.Wide,
 		},
 		Infer: func(p ArgSortParams, in, out []dtype.Shape) error {
-			return inferTopK(p.topK(),
-				in, out)
+			return inferTopK(p.topK(), in, out)
 		},
-		InferType: func(p ArgSortParams, in,
-			out []dtype.Type) error {
+		InferType: func(p ArgSortParams, in, out []dtype.Type) error {
 			return inferTopKType(p.topK(), in, out)
 		},
 		Grad: prim.ZeroGrad[ArgSortParams],
@@ -87,8 +83,8 @@ func init() {
 	TopK.Define(op.Spec[TopKParams]{
 		Traits: op.Traits{
 			Doc: "TopK selects the k largest, or smallest, elements along an axis in order: " +
-				"their indices (of element type" +
-				" dtype), their values, both, or a mask of ones in their places.",
+				"their indices (of element type dtype), their values, both, or a mask of ones in " +
+				"their places.",
 			GoName:    "TopK",
 			Aliases:   []string{"_npx_topk"},
 			Multi:     true,
@@ -96,8 +92,7 @@ func init() {
 		},
 		Outputs: TopKParams.outputs,
 		Visible: func(p TopKParams) int {
-			return map[bool]int{true: 2,
-				false: 1}[p.RetTyp == "both"]
+			return map[bool]int{true: 2, false: 1}[p.RetTyp == "both"]
 		},
 		Infer:     inferTopK,
 		InferType: inferTopKType,
@@ -297,8 +292,7 @@ func topK(p TopKParams, c *op.Call) error {
 func topKBackward(p TopKParams, c *op.Call) error {
 	loop.Clear(c.Out[0])
 	return selected(p, c.Out[0].Shape, c.In[1], func(at, k int) {
-		copyRun(c.Out[0], at, c.In[0], k,
-			1)
+		copyRun(c.Out[0], at, c.In[0], k, 1)
 	})
 }
 

@@ -13,12 +13,10 @@ import (
 )
 
 func init() {
-	attach.TierC(Sort, func(p SortParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.TierC(Sort, func(p SortParams, a *op.Args) (*op.Prepared, error) {
 		return orderC(p.topK(), a)
 	})
-	attach.TierC(ArgSort, func(p ArgSortParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.TierC(ArgSort, func(p ArgSortParams, a *op.Args) (*op.Prepared, error) {
 		return orderC(p.topK(), a)
 	})
 	attach.TierC(TopK, orderC)

@@ -10,12 +10,10 @@ import (
 
 func init() {
 	attach.CUDA(TopK, topCUDA)
-	attach.CUDA(Sort, func(p SortParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(Sort, func(p SortParams, a *op.Args) (*op.Prepared, error) {
 		return topCUDA(p.topK(), a)
 	})
-	attach.CUDA(ArgSort, func(p ArgSortParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(ArgSort, func(p ArgSortParams, a *op.Args) (*op.Prepared, error) {
 		return topCUDA(p.topK(), a)
 	})
 	attach.CUDA(topKGrad, func(p TopKParams, a *op.Args) (*op.Prepared, error) {

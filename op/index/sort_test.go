@@ -14,8 +14,7 @@ import (
 func TestSort(t *testing.T) {
 	x := optest.F([]int{2, 3}, 3, 1, 2, 4, 6, 5)
 	i32 := func(shape []int, v ...float64) op.Tensor {
-		return optest.Array(dtype.Int32, shape,
-			v...)
+		return optest.Array(dtype.Int32, shape, v...)
 	}
 	optest.Run(t, index.Sort.Op,
 		optest.Case{Name: "rows", In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2, 3}, 1, 2, 3,
@@ -43,8 +42,7 @@ func TestTopK(t *testing.T) {
 		optest.Case{Name: "indices", Params: two("indices"), NoDiff: true, In: optest.Ops(x),
 			Want: optest.Ops(ids)},
 		optest.Case{Name: "value", Params: two("value"), In: optest.Ops(x), Want: optest.Ops(values,
-			ids)},
-		optest.Case{Name: "both", Params: two("both"), NoDiff: true, In: optest.Ops(x),
+			ids)}, optest.Case{Name: "both", Params: two("both"), NoDiff: true, In: optest.Ops(x),
 			Want:     optest.Ops(values, ids),
 			Heads:    optest.Ops(optest.F([]int{2, 2}, 1, 2, 3, 4)),
 			WantGrad: optest.Ops(optest.F([]int{2, 3}, 1, 0, 2, 0, 3, 4))},

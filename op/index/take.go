@@ -24,9 +24,8 @@ func init() {
 	Take.Define(op.Spec[TakeParams]{
 		Traits: op.Traits{
 			Doc: "Take selects slices of a along an axis: in the output the axis is replaced by " +
-				"the axes of indices. " +
-				"Indices out of range are errors with mode raise, which arrive at those who " +
-				"wait for the output.",
+				"the axes of indices. Indices out of range are errors with mode raise, which " +
+				"arrive at those who wait for the output.",
 			Aliases: []string{"_npi_take"},
 			Moves:   true,
 			Gathers: []int{0},
@@ -40,8 +39,7 @@ func init() {
 		Ref: func(p TakeParams, c *op.Call) error {
 			out, a := c.Out[0], c.In[0]
 			return takeRuns(p, a.Shape, c.In[1], func(from, to, n int) {
-				copyRun(out, to, a, from,
-					n)
+				copyRun(out, to, a, from, n)
 			})
 		},
 	})
@@ -64,8 +62,7 @@ func init() {
 		Ref: func(p TakeParams, c *op.Call) error {
 			s := make(sums, c.Out[0].Shape.Size())
 			err := takeRuns(p, c.Out[0].Shape, c.In[1], func(from, to, n int) {
-				s.add(from, c.In[0],
-					to, n)
+				s.add(from, c.In[0], to, n)
 			})
 			loop.Store(c.Out[0], 0, s)
 			return err

@@ -18,8 +18,7 @@ func init() {
 			return nil, err
 		}
 		return attach.Kernel(k.Threads, 0, func(c *op.Call) {
-			k.RunEach(c.Out[0].Data, c.In[0].Data,
-				c.In[1].Data, outer)
+			k.RunEach(c.Out[0].Data, c.In[0].Data, c.In[1].Data, outer)
 		}), nil
 	})
 	attach.TierC(takeGrad, func(p TakeParams, a *op.Args) (*op.Prepared, error) {
@@ -31,8 +30,7 @@ func init() {
 			return nil, op.ErrUnsupported
 		}
 		return attach.Kernel(k.Threads, 0, func(c *op.Call) {
-			k.RunGrad(c.Out[0].Data, c.In[0].Data,
-				c.In[1].Data)
+			k.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data)
 		}), nil
 	})
 }

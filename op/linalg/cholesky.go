@@ -25,10 +25,9 @@ func init() {
 	Potrf.Define(op.Spec[CholeskyParams]{
 		Traits: op.Traits{
 			Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite " +
-				"matrix of a batch: the lower" +
-				" triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U " +
-				"= A. Only the triangle of A that the" +
-				" factor fills is read; its gradient is symmetric.",
+				"matrix of a batch: the lower triangular matrix L with L·Lᵀ = A, or the upper " +
+				"triangular matrix U with Uᵀ·U = A. Only the triangle of A that the factor fills " +
+				"is read; its gradient is symmetric.",
 			Aliases:   []string{"linalg_potrf"},
 			Inplace:   [][2]int{{0, 0}},
 			Precision: op.Wide,
@@ -65,8 +64,8 @@ func init() {
 	Potri.Define(op.Spec[CholeskyParams]{
 		Traits: op.Traits{
 			Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, " +
-				"(Aᵀ·A)⁻¹ for an upper one: from the" +
-				" factor that LinalgPotrf returned to the inverse of the original matrix.",
+				"(Aᵀ·A)⁻¹ for an upper one: from the factor that LinalgPotrf returned to the " +
+				"inverse of the original matrix.",
 			Aliases:   []string{"linalg_potri"},
 			Inplace:   [][2]int{{0, 0}},
 			Precision: op.Wide,

@@ -32,8 +32,7 @@ func init() {
 		},
 		Inputs: inputs[BandParams]("A"),
 		Infer: func(p BandParams, in, out []dtype.Shape) error {
-			return p.infer(&in[0],
-				&out[0])
+			return p.infer(&in[0], &out[0])
 		},
 		InferType: realType[BandParams],
 		Grad: func(g *op.Grad, p BandParams) []op.Entry {
@@ -54,8 +53,7 @@ func init() {
 		},
 		Inputs: inputs[BandParams]("A"),
 		Infer: func(p BandParams, in, out []dtype.Shape) error {
-			return p.infer(&out[0],
-				&in[0])
+			return p.infer(&out[0], &in[0])
 		},
 		InferType: realType[BandParams],
 		Grad: func(g *op.Grad, p BandParams) []op.Entry {
@@ -74,15 +72,13 @@ func defineSumLogDiag() {
 	SumLogDiag.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc: "LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of " +
-				"a batch. For a single matrix" +
-				" the output has shape (1,).",
+				"a batch. For a single matrix the output has shape (1,).",
 			Aliases:   []string{"linalg_sumlogdiag"},
 			Precision: op.Wide,
 		},
 		Inputs: inputs[op.NoParams]("A"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
-			return inferScalars(in,
-				out)
+			return inferScalars(in, out)
 		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {

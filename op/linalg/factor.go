@@ -25,9 +25,8 @@ func init() {
 	Gelqf.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc: "LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ " +
-				"n, of a batch. The outputs are Q" +
-				" (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as " +
-				"LAPACK chooses them.",
+				"n, of a batch. The outputs are Q (m, n) with orthonormal rows and L (m, m), " +
+				"lower triangular, with signs as LAPACK chooses them.",
 			Aliases:   []string{"linalg_gelqf"},
 			Multi:     true,
 			Once:      "it is not provided",
@@ -36,8 +35,7 @@ func init() {
 		Inputs:  inputs[op.NoParams]("A"),
 		Outputs: outputs[op.NoParams]("output0", "output1"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
-			return inferLQ(&in[0],
-				&out[0], &out[1])
+			return inferLQ(&in[0], &out[0], &out[1])
 		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
@@ -117,12 +115,11 @@ func factorLQGrad(dq, dl, q, l matrix) {
 func defineSyevd() {
 	Syevd.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric " +
-				"matrix of a batch: A = Uᵀ·diag(L)·U. The" +
-				" outputs are U, whose rows are the vectors, each with its largest element " +
-				"positive, and L in ascending order." +
-				" Only the lower triangle of A is read; its gradient is symmetric, and infinite " +
-				"where eigenvalues are equal.",
+			Doc: "LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix " +
+				"of a batch: A = Uᵀ·diag(L)·U. The outputs are U, whose rows are the vectors, " +
+				"each with its largest element positive, and L in ascending order. Only the " +
+				"lower triangle of A is read; its gradient is symmetric, and infinite where " +
+				"eigenvalues are equal.",
 			Aliases:   []string{"linalg_syevd"},
 			Multi:     true,
 			Once:      "it is not provided",
@@ -131,8 +128,7 @@ func defineSyevd() {
 		Inputs:  inputs[op.NoParams]("A"),
 		Outputs: outputs[op.NoParams]("output0", "output1"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
-			return inferEigen(&in[0],
-				&out[0], &out[1])
+			return inferEigen(&in[0], &out[0], &out[1])
 		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {

@@ -19,10 +19,9 @@ func TestCholesky(t *testing.T) {
 			Want: optest.Ops(optest.F([]int{2, 2}, 0.25, 0, 0, 4))},
 		optest.Case{Name: "batch", In: optest.Ops(full(1, 2, 3, 3))})
 	upper := linalg.CholeskyParams{Upper: true}
-	optest.Run(t, linalg.Potrf.Op,
-		optest.Case{Name: "upper", Params: upper, NoDiff: true,
-			In:   optest.Ops(optest.F([]int{2, 2}, 4, 2, 99, 10)),
-			Want: optest.Ops(optest.F([]int{2, 2}, 2, 1, 0, 3))})
+	optest.Run(t, linalg.Potrf.Op, optest.Case{Name: "upper", Params: upper, NoDiff: true,
+		In:   optest.Ops(optest.F([]int{2, 2}, 4, 2, 99, 10)),
+		Want: optest.Ops(optest.F([]int{2, 2}, 2, 1, 0, 3))})
 	optest.Run(t, linalg.Potri.Op,
 		optest.Case{Name: "upper", Params: upper, In: optest.Ops(optest.F([]int{2, 2}, 2, 0, 99,
 			0.5)), Want: optest.Ops(optest.F([]int{2, 2}, 0.25, 0, 0, 4))},
@@ -36,9 +35,8 @@ func TestCholesky(t *testing.T) {
 
 func TestInverses(t *testing.T) {
 	a := optest.F([]int{2, 2}, 0, 2, 4, 0)
-	optest.Run(t, linalg.Inverse.Op,
-		optest.Case{Name: "values", In: optest.Ops(a),
-			Want: optest.Ops(optest.F([]int{2, 2}, 0, 0.25, 0.5, 0))},
+	optest.Run(t, linalg.Inverse.Op, optest.Case{Name: "values", In: optest.Ops(a),
+		Want: optest.Ops(optest.F([]int{2, 2}, 0, 0.25, 0.5, 0))},
 		optest.Case{Name: "batch", In: optest.Ops(full(1, 2, 3, 3))})
 	optest.Run(t, linalg.Det.Op,
 		optest.Case{Name: "values", In: optest.Ops(a), Want: optest.Ops(optest.F([]int{1}, -8))},

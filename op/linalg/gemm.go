@@ -44,8 +44,7 @@ rows; the other axes form the batch and are equal for all operands.`,
 		},
 		Inputs: inputs[GemmParams]("A", "B", "C"),
 		Infer: func(p GemmParams, in, out []dtype.Shape) error {
-			return p.product().infer(in,
-				out)
+			return p.product().infer(in, out)
 		},
 		InferType: realType[GemmParams],
 		Grad: func(g *op.Grad, p GemmParams) []op.Entry {
@@ -72,8 +71,7 @@ rows; the other axes form the batch and are equal for all operands.`,
 		InferType: realType[Gemm2Params],
 		Grad:      func(g *op.Grad, p Gemm2Params) []op.Entry { return p.grad(g) },
 		FLOPs: func(p Gemm2Params, in, out []dtype.Shape) int64 {
-			return p.flops(in[0],
-				out[0])
+			return p.flops(in[0], out[0])
 		},
 		Ref: func(p Gemm2Params, c *op.Call) error { return p.run(0, c) },
 	})

@@ -16,8 +16,7 @@ func init() {
 		return p.product().prepare(p.Beta.Value(), a)
 	})
 	attach.TierC(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) {
-		return p.prepare(0,
-			a)
+		return p.prepare(0, a)
 	})
 }
 

@@ -15,8 +15,7 @@ func init() {
 	attach.CUDA(Gemm, func(p GemmParams, a *op.Args) (*op.Prepared, error) {
 		return p.product().productCUDA(p.Beta.Value(), a)
 	})
-	attach.CUDA(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) {
 		return p.productCUDA(0, a)
 	})
 }

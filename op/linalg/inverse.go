@@ -23,8 +23,7 @@ var (
 func init() {
 	Inverse.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "LinalgInverse inverts each matrix of a batch. A singular matrix is an " +
-				"error.",
+			Doc:       "LinalgInverse inverts each matrix of a batch. A singular matrix is an error.",
 			Aliases:   []string{"linalg_inverse", "_npi_inv"},
 			Inplace:   [][2]int{{0, 0}},
 			Precision: op.Wide,
@@ -59,16 +58,15 @@ func defineDet() {
 	Det.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc: "LinalgDet computes the determinant of each matrix of a batch. For a single " +
-				"matrix the output has shape (1,)." +
-				" The gradient of a singular matrix is zero, as in MXNet.",
+				"matrix the output has shape (1,). The gradient of a singular matrix is zero, as " +
+				"in MXNet.",
 			Aliases:   []string{"linalg_det", "_npi_det"},
 			Precision: op.Wide,
 		},
 		Inputs:  inputs[op.NoParams]("A"),
 		Outputs: outputs[op.NoParams]("output0"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
-			return inferScalars(in,
-				out)
+			return inferScalars(in, out)
 		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
@@ -109,9 +107,8 @@ func defineSlogDet() {
 	SlogDet.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc: "LinalgSlogdet computes sign and logarithm of the absolute value of the " +
-				"determinant of each matrix of a batch." +
-				" For a single matrix the outputs have shape (1,). No gradient flows through " +
-				"the sign, none at all to a singular matrix.",
+				"determinant of each matrix of a batch. For a single matrix the outputs have " +
+				"shape (1,). No gradient flows through the sign, none at all to a singular matrix.",
 			Aliases:   []string{"linalg_slogdet", "_npi_slogdet"},
 			Multi:     true,
 			Precision: op.Wide,
@@ -119,8 +116,7 @@ func defineSlogDet() {
 		Inputs:  inputs[op.NoParams]("A"),
 		Outputs: outputs[op.NoParams]("output0", "output1"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
-			return inferScalars(in,
-				out)
+			return inferScalars(in, out)
 		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
@@ -150,8 +146,7 @@ func defineSlogDet() {
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return g.Through(func(in []op.Entry) []op.Entry {
-				return []op.Entry{scaledInverse(in[0],
-					in[1])}
+				return []op.Entry{scaledInverse(in[0], in[1])}
 			})
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {

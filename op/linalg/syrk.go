@@ -18,8 +18,8 @@ var Syrk = op.Declare[SyrkParams]("_linalg_syrk")
 func init() {
 	Syrk.Define(op.Spec[SyrkParams]{
 		Traits: op.Traits{
-			Doc: "LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each " +
-				"matrix of a batch.",
+			Doc: "LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each matrix " +
+				"of a batch.",
 			Aliases:   []string{"linalg_syrk"},
 			Precision: op.Wide,
 			Kind:      op.Product,

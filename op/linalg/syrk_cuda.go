@@ -19,8 +19,7 @@ func init() {
 			return nil, err
 		}
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return k.Run(q,
-				c.In[0].Data, c.In[0].Data, c.Out[0].Data)
+			return k.Run(q, c.In[0].Data, c.In[0].Data, c.Out[0].Data)
 		})
 	})
 }

@@ -34,8 +34,7 @@ column.`,
 		},
 		Inputs: inputs[TriangleParams]("A"),
 		Infer: func(p TriangleParams, in, out []dtype.Shape) error {
-			return p.infer(&in[0],
-				&out[0])
+			return p.infer(&in[0], &out[0])
 		},
 		InferType: realType[TriangleParams],
 		Grad: func(g *op.Grad, p TriangleParams) []op.Entry {
@@ -43,8 +42,7 @@ column.`,
 		},
 		Ref: func(p TriangleParams, c *op.Call) error {
 			p.walk(c.In[0], c.Out[0], func(at, packed int) {
-				moveOne(c.Out[0], packed, c.In[0],
-					at)
+				moveOne(c.Out[0], packed, c.In[0], at)
 			})
 			return nil
 		},
@@ -52,16 +50,14 @@ column.`,
 	MakeTrian.Define(op.Spec[TriangleParams]{
 		Traits: op.Traits{
 			Doc: "LinalgMaketrian unpacks each vector into a triangle of a square matrix, as " +
-				"LinalgExtracttrian packs it." +
-				" Other elements are zero.",
+				"LinalgExtracttrian packs it. Other elements are zero.",
 			Aliases:   []string{"linalg_maketrian"},
 			Moves:     true,
 			Precision: op.Wide,
 		},
 		Inputs: inputs[TriangleParams]("A"),
 		Infer: func(p TriangleParams, in, out []dtype.Shape) error {
-			return p.infer(&out[0],
-				&in[0])
+			return p.infer(&out[0], &in[0])
 		},
 		InferType: realType[TriangleParams],
 		Grad: func(g *op.Grad, p TriangleParams) []op.Entry {
@@ -70,8 +66,7 @@ column.`,
 		Ref: func(p TriangleParams, c *op.Call) error {
 			loop.Clear(c.Out[0])
 			p.walk(c.Out[0], c.In[0], func(at, packed int) {
-				moveOne(c.Out[0], at, c.In[0],
-					packed)
+				moveOne(c.Out[0], at, c.In[0], packed)
 			})
 			return nil
 		},

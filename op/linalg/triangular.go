@@ -27,8 +27,8 @@ func init() {
 	Trmm.Define(op.Spec[TriangularParams]{
 		Traits: op.Traits{
 			Doc: "LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each " +
-				"matrix of a batch. A is" +
-				" triangular: its other triangle is not read. op(A) is A or its transpose.",
+				"matrix of a batch. A is triangular: its other triangle is not read. op(A) is A " +
+				"or its transpose.",
 			Aliases:   []string{"linalg_trmm"},
 			Inplace:   [][2]int{{1, 0}},
 			Precision: op.Wide,
@@ -53,8 +53,8 @@ func init() {
 	Trsm.Define(op.Spec[TriangularParams]{
 		Traits: op.Traits{
 			Doc: "LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for " +
-				"each matrix of a batch. A is" +
-				" triangular: its other triangle is not read. op(A) is A or its transpose.",
+				"each matrix of a batch. A is triangular: its other triangle is not read. op(A) " +
+				"is A or its transpose.",
 			Aliases:   []string{"linalg_trsm"},
 			Inplace:   [][2]int{{1, 0}},
 			Precision: op.Wide,

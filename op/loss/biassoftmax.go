@@ -24,8 +24,7 @@ func init() {
 			Inplace: [][2]int{{0, 0}},
 		},
 		Inputs: func(op.NoParams) []op.Input {
-			return []op.Input{{Name: "data"},
-				{Name: "bias"}}
+			return []op.Input{{Name: "data"}, {Name: "bias"}}
 		},
 		Infer:     inferBiasSoftmax,
 		InferType: op.FloatType[op.NoParams],

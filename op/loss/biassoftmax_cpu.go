@@ -20,8 +20,7 @@ func init() {
 			Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a),
 				Elems: float64(a.In[0].Shape.Size())})}
 		return attach.Kernel(s.Threads, 0, func(c *op.Call) {
-			s.RunBiased(c.Out[0].Data,
-				c.In[0].Data, c.In[1].Data)
+			s.RunBiased(c.Out[0].Data, c.In[0].Data, c.In[1].Data)
 		}), nil
 	})
 }

@@ -62,8 +62,7 @@ padding: 0 or, with blank_label last, -1. A label that does not fit into the ste
 			Inplace: [][2]int{{1, 0}},
 		},
 		Inputs: func(CTCLossParams) []op.Input {
-			return []op.Input{{Name: "out_grad"},
-				{Name: "derivative"}}
+			return []op.Input{{Name: "out_grad"}, {Name: "derivative"}}
 		},
 		Infer:     inferCTCGrad,
 		InferType: op.FloatType[CTCLossParams],

@@ -57,8 +57,8 @@ ignored.`,
 	})
 	AsLoss.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "AsLoss (make_loss) returns data as a loss: its gradient is one, " +
-				"independent of the gradient of the output.",
+			Doc: "AsLoss (make_loss) returns data as a loss: its gradient is one, independent of " +
+				"the gradient of the output.",
 			Aliases:   []string{"_sparse_make_loss"},
 			GoName:    "AsLoss",
 			Identity:  true,

@@ -51,8 +51,7 @@ func init() {
 	SmoothL1Grad.Define(op.Spec[SmoothL1Params]{
 		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}, {1, 0}}},
 		Inputs: func(SmoothL1Params) []op.Input {
-			return []op.Input{{Name: "out_grad"},
-				{Name: "data"}}
+			return []op.Input{{Name: "out_grad"}, {Name: "data"}}
 		},
 		Infer:     op.SameShape[SmoothL1Params],
 		InferType: op.FloatType[SmoothL1Params],

@@ -37,8 +37,7 @@ func softmaxGradC(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 	s := softmaxLoss(p, v, a.In[1].Shape.Size(),
 		attach.Threads(a, device.Work{Bytes: attach.Bytes(a)}))
 	return attach.Kernel(s.Threads, 0, func(c *op.Call) {
-		s.RunGrad(c.Out[0].Data, c.In[0].Data,
-			c.In[1].Data)
+		s.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data)
 	}), nil
 }
 

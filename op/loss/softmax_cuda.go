@@ -31,8 +31,7 @@ func softmaxCUDA(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 	v := newClasses(p, a.In[0].Shape)
 	l := attach.NewLanes("softmax", "softmax", a.In[0].DType, []int{v.samples, v.count, v.inner}, 1)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return l.Run(q, c,
-			c.In[0].Data, nil)
+		return l.Run(q, c, c.In[0].Data, nil)
 	})
 }
 

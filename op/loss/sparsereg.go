@@ -49,8 +49,7 @@ training the auxiliary state is updated: a = a·momentum + mean·(1-momentum).`,
 	SparseRegGrad.Define(op.Spec[SparseRegParams]{
 		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
 		Inputs: func(SparseRegParams) []op.Input {
-			return []op.Input{{Name: "out_grad"},
-				{Name: "mean"}}
+			return []op.Input{{Name: "out_grad"}, {Name: "mean"}}
 		},
 		Infer: func(p SparseRegParams, in, out []dtype.Shape) error {
 			fin, fout := []dtype.Shape{in[0], in[1]}, []dtype.Shape{out[0], nil}
@@ -59,8 +58,7 @@ training the auxiliary state is updated: a = a·momentum + mean·(1-momentum).`,
 			return err
 		},
 		InferType: op.FloatType[SparseRegParams],
-		Grad: prim.Adjoint(func(_ *op.Grad, _ SparseRegParams,
-			h op.Entry) op.Entry {
+		Grad: prim.Adjoint(func(_ *op.Grad, _ SparseRegParams, h op.Entry) op.Entry {
 			return h
 		}),
 		Ref: func(p SparseRegParams, c *op.Call) error {

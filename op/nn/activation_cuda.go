@@ -13,8 +13,7 @@ import (
 )
 
 func init() {
-	attach.CUDA(Activation, func(p ActivationParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(Activation, func(p ActivationParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDAMap(a, p.ActType)
 	})
 	attach.CUDA(ActivationGrad, func(p ActivationParams, a *op.Args) (*op.Prepared, error) {

@@ -56,8 +56,7 @@ carry no gradient. For half-precision data all other operands are float32.`,
 			return g.Each(BatchNormGrad.Node(p, g.Head(0), g.In(0), g.In(1), g.Out(1), g.Out(2)))
 		},
 		FLOPs: func(_ BatchNormParams, in, _ []dtype.Shape) int64 {
-			return 2 *
-				int64(in[0].Size())
+			return 2 * int64(in[0].Size())
 		},
 		Ref: batchNormRef,
 	})

@@ -47,8 +47,7 @@ g groups that are convolved separately.`,
 			return g.Each(ConvolutionGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
 		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 {
-			return weightedFLOPs(in,
-				out[0])
+			return weightedFLOPs(in, out[0])
 		},
 		Ref: convRef,
 	})
@@ -56,8 +55,7 @@ g groups that are convolved separately.`,
 		Traits:  op.Traits{Hidden: true, Layouts: true},
 		Inputs:  inputs[ConvolutionParams]("out_grad", "data", "weight"),
 		Outputs: func(p ConvolutionParams) []string { return weightedGrads(p.NoBias) },
-		Infer: backward(inferConv, func(
-			p ConvolutionParams) int {
+		Infer: backward(inferConv, func(p ConvolutionParams) int {
 			return len(weighted(p.NoBias))
 		}, 0, 1),
 		InferType: op.FloatType[ConvolutionParams],
@@ -67,8 +65,7 @@ g groups that are convolved separately.`,
 			return weightedSecond(g, Convolution, ConvolutionGrad, plain, 1)
 		},
 		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 {
-			return weightedGradFLOPs(in,
-				in[0], out)
+			return weightedGradFLOPs(in, in[0], out)
 		},
 		Ref: convGradRef,
 	})

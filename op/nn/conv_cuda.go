@@ -226,8 +226,7 @@ func (k *convCUDA) library(q *cuda.Queue, scratch unsafe.Pointer,
 // forward computes y = w * x + bias.
 func (k *convCUDA) forward(q *cuda.Queue, y, x, w, bias, scratch unsafe.Pointer) error {
 	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error {
-		return c.Forward(q, y, x,
-			w)
+		return c.Forward(q, y, x, w)
 	})
 	if done && err == nil && bias != nil {
 		return addBiasCUDA(q, k.im2col, y, bias, k.g.batch, k.g.outChan, k.spots)
@@ -254,8 +253,7 @@ func (k *convCUDA) forward(q *cuda.Queue, y, x, w, bias, scratch unsafe.Pointer)
 // backData computes dx = wᵀ * dy, plus bias where the layer is a deconvolution.
 func (k *convCUDA) backData(q *cuda.Queue, dx, dy, w, bias, scratch unsafe.Pointer) error {
 	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error {
-		return c.BackData(q, dx,
-			dy, w)
+		return c.BackData(q, dx, dy, w)
 	})
 	if !done {
 		err = k.dataByProducts(q, dx, dy, w, scratch)
@@ -282,8 +280,7 @@ func (k *convCUDA) dataByProducts(q *cuda.Queue, dx, dy, w, scratch unsafe.Point
 // backWeight computes dw = dy * x.
 func (k *convCUDA) backWeight(q *cuda.Queue, dw, dy, x, scratch unsafe.Pointer) error {
 	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error {
-		return c.BackWeight(q,
-			dw, dy, x)
+		return c.BackWeight(q, dw, dy, x)
 	})
 	if done {
 		return err

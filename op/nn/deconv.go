@@ -64,8 +64,7 @@ to give these extents.`,
 			plain.NoBias = op.Some(true)
 			return weightedSecond(g, Deconvolution, DeconvolutionGrad, plain, 1)
 		},
-		FLOPs: func(_ DeconvolutionParams, in,
-			out []dtype.Shape) int64 {
+		FLOPs: func(_ DeconvolutionParams, in, out []dtype.Shape) int64 {
 			return weightedGradFLOPs(in, in[1], out)
 		},
 		Ref: deconvGradRef,

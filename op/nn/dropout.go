@@ -58,8 +58,7 @@ one decision. The hidden second output is the mask of what is kept.`,
 		InferType: func(_ DropoutParams, in, out []dtype.Type) error {
 			return dropoutType(in[:1], out[:1], &in[1])
 		},
-		Grad: prim.Adjoint(func(g *op.Grad, p DropoutParams,
-			h op.Entry) op.Entry {
+		Grad: prim.Adjoint(func(g *op.Grad, p DropoutParams, h op.Entry) op.Entry {
 			return DropoutGrad.Apply(p, h, g.In(1))
 		}),
 		Ref: dropoutGradRef,

@@ -39,13 +39,11 @@ func dropoutGradC(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 	if !drops(p, a.Train) {
 		k := cpu.Map{Op: cpu.Copy, Threads: threads}
 		return attach.Kernel(threads, 0, func(c *op.Call) {
-			k.Run(c.Out[0].Data, c.In[0].Data,
-				n)
+			k.Run(c.Out[0].Data, c.In[0].Data, n)
 		}), nil
 	}
 	k := cpu.Mask{N: n, Scale: float32(p.scale()), Threads: threads}
 	return attach.Kernel(threads, 0, func(c *op.Call) {
-		k.Run(c.Out[0].Data, c.In[0].Data,
-			c.In[1].Data)
+		k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data)
 	}), nil
 }

@@ -39,8 +39,7 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 			return g.Each(FullyConnectedGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
 		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 {
-			return weightedFLOPs(in,
-				out[0])
+			return weightedFLOPs(in, out[0])
 		},
 		Ref: fcRef,
 	})
@@ -48,8 +47,7 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		Traits:  op.Traits{Hidden: true},
 		Inputs:  inputs[FullyConnectedParams]("out_grad", "data", "weight"),
 		Outputs: func(p FullyConnectedParams) []string { return weightedGrads(p.NoBias) },
-		Infer: backward(inferFC, func(
-			p FullyConnectedParams) int {
+		Infer: backward(inferFC, func(p FullyConnectedParams) int {
 			return len(weighted(p.NoBias))
 		}, 0, 1),
 		InferType: op.FloatType[FullyConnectedParams],
@@ -58,8 +56,7 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 			plain.NoBias = true
 			return weightedSecond(g, FullyConnected, FullyConnectedGrad, plain, -1)
 		},
-		FLOPs: func(_ FullyConnectedParams, in,
-			out []dtype.Shape) int64 {
+		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 {
 			return weightedGradFLOPs(in, in[0], out)
 		},
 		Ref: fcGradRef,

@@ -61,8 +61,7 @@ func (p FusedConvolutionParams) SuitsWinograd(x, y dtype.Shape) bool {
 	return len(p.Kernel) == 2 && all(p.Kernel, 3) && all(p.Stride, 1) && all(p.Dilate, 1) &&
 		p.NumGroup == 1 &&
 		len(x) == 4 && x.Known() && x[1] >= 32 && x[1]%16 == 0 && p.NumFilter >= 32 &&
-		p.NumFilter%16 == 0 &&
-		len(y) == 4 && min(y[2], y[3]) >= winogradExtent
+		p.NumFilter%16 == 0 && len(y) == 4 && min(y[2], y[3]) >= winogradExtent
 }
 
 // FusedFullyConnectedParams configures FusedFullyConnected.
@@ -94,8 +93,7 @@ func init() {
 		s := op.Spec[FusedConvolutionParams]{
 			Traits: op.Traits{Hidden: true, Layouts: true},
 			Inputs: func(p FusedConvolutionParams) []op.Input {
-				return fusedInputs(p.NoBias,
-					false)
+				return fusedInputs(p.NoBias, false)
 			},
 			InferType: op.FloatType[FusedConvolutionParams],
 			FLOPs:     fusedConvFLOPs,
@@ -105,12 +103,10 @@ func init() {
 		} else {
 			add, s.Inplace, s.NoGrad = 1, [][2]int{{fusedSum, 0}}, "it exists in inference only"
 			s.Inputs = func(p FusedConvolutionParams) []op.Input {
-				return fusedInputs(p.NoBias,
-					true)
+				return fusedInputs(p.NoBias, true)
 			}
 		}
-		s.Infer = func(p FusedConvolutionParams, in,
-			out []dtype.Shape) error {
+		s.Infer = func(p FusedConvolutionParams, in, out []dtype.Shape) error {
 			return inferFusedConv(p, add, in, out)
 		}
 		s.Ref = func(p FusedConvolutionParams, c *op.Call) error { return fusedConvRef(p, add, c) }

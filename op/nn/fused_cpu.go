@@ -30,8 +30,7 @@ func init() {
 		relu := cpu.Map{Op: cpu.ReLU, Threads: attach.Threads(a,
 			device.Work{Bytes: 2 * float64(a.Out[0].Bytes)})}
 		return after(k, func(c *op.Call) {
-			relu.Run(c.Out[0].Data, c.Out[0].Data,
-				c.Out[0].Shape.Size())
+			relu.Run(c.Out[0].Data, c.Out[0].Data, c.Out[0].Shape.Size())
 		}), nil
 	})
 

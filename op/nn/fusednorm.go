@@ -54,8 +54,8 @@ func init() {
 	FusedBatchNorm.Define(op.Spec[FusedBatchNormParams]{
 		Traits: op.Traits{
 			Hidden: true,
-			Doc: "FusedBatchNorm is BatchNorm of channels on axis 1, the sum with another " +
-				"array where that is asked for, and a rectifier.",
+			Doc: "FusedBatchNorm is BatchNorm of channels on axis 1, the sum with another array " +
+				"where that is asked for, and a rectifier.",
 			Layouts: true,
 			Once:    "the pass that makes the operator leaves alone what is differentiated twice",
 			Mutates: []int{3, 4},

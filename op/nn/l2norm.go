@@ -36,8 +36,7 @@ of one position of a sample (channel).`,
 		Outputs: func(L2NormalizationParams) []string { return []string{"output", "norm"} },
 		Visible: func(L2NormalizationParams) int { return 1 },
 		Infer: func(p L2NormalizationParams, in, out []dtype.Shape) error {
-			return inferL2(p,
-				in, out)
+			return inferL2(p, in, out)
 		},
 		InferType: op.FloatType[L2NormalizationParams],
 		Grad: func(g *op.Grad, p L2NormalizationParams) []op.Entry {

@@ -93,8 +93,7 @@ func lrnGradRef(p LRNParams, c *op.Call) error {
 	dy, x, norm := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
 	beta := p.Beta.Value()
 	across := neighbours(p, c.In[0].Shape, func(i int) float64 {
-		return dy[i] * x[i] *
-			math.Pow(norm[i], -beta-1)
+		return dy[i] * x[i] * math.Pow(norm[i], -beta-1)
 	})
 	for i := range dy {
 		dy[i] = dy[i]*math.Pow(norm[i], -beta) -

@@ -8,8 +8,7 @@ import (
 )
 
 func init() {
-	attach.CUDA(LRN, func(p LRNParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(LRN, func(p LRNParams, a *op.Args) (*op.Prepared, error) {
 		return p.launchCUDA("lrn", a, normOperands)
 	})
 	attach.CUDA(LRNGrad, func(p LRNParams, a *op.Args) (*op.Prepared, error) {

@@ -47,8 +47,7 @@ func batchNormSecond(g *op.Grad, p BatchNormParams) []op.Entry {
 			ones := batchMoving.Apply(none, gamma)
 			moving = func(e op.Entry) op.Entry { return mul(e, ones) }
 			pick := func(batch, used op.Entry) op.Entry {
-				return prim.Where.Apply(none, ones, batch,
-					used)
+				return prim.Where.Apply(none, ones, batch, used)
 			}
 			centre := mean(x)
 			deviation := mean(square(sub(x, wide(centre))))

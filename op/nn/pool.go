@@ -54,8 +54,7 @@ the axes of the kernel are passed over, as in MXNet.`,
 			return []op.Entry{PoolingGrad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
 		},
 		FLOPs: func(p PoolingParams, in, out []dtype.Shape) int64 {
-			return poolFLOPs(p, in[0],
-				out[0])
+			return poolFLOPs(p, in[0], out[0])
 		},
 		Ref: poolRef,
 	})
@@ -73,8 +72,7 @@ the axes of the kernel are passed over, as in MXNet.`,
 		InferType: op.FloatType[PoolingParams],
 		Grad:      poolingSecond,
 		FLOPs: func(p PoolingParams, in, _ []dtype.Shape) int64 {
-			return poolFLOPs(p, in[1],
-				in[0])
+			return poolFLOPs(p, in[1], in[0])
 		},
 		Ref: poolGradRef,
 	})
@@ -88,13 +86,11 @@ the axes of the kernel are passed over, as in MXNet.`,
 			return inferPoolGrad(p, in, out)
 		},
 		InferType: op.FloatType[PoolingParams],
-		Grad: prim.Adjoint(func(_ *op.Grad, p PoolingParams,
-			h op.Entry) op.Entry {
+		Grad: prim.Adjoint(func(_ *op.Grad, p PoolingParams, h op.Entry) op.Entry {
 			return Pooling.Apply(p, h)
 		}),
 		FLOPs: func(p PoolingParams, in, _ []dtype.Shape) int64 {
-			return poolFLOPs(p, in[1],
-				in[0])
+			return poolFLOPs(p, in[1], in[0])
 		},
 		Ref: poolGradRef,
 	})

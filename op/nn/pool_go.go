@@ -15,8 +15,7 @@ func init() {
 			return nil, err
 		}
 		return attach.Kernel(threads, 0, func(c *op.Call) {
-			k.Run(attach.Floats(c.Out[0]),
-				attach.Floats(c.In[0]))
+			k.Run(attach.Floats(c.Out[0]), attach.Floats(c.In[0]))
 		}), nil
 	})
 	back := func(p PoolingParams, a *op.Args) (*op.Prepared, error) {

@@ -35,8 +35,7 @@ func preluC(a *op.Args) (*op.Prepared, error) {
 		return nil, err
 	}
 	p := attach.Kernel(threads, 0, func(c *op.Call) {
-		k.Run(c.Out[0].Data, c.In[0].Data,
-			c.In[1].Data)
+		k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data)
 	})
 	p.Out = []op.Desc{inLayout(a.Out[0], l)}
 	return p, nil

@@ -16,8 +16,7 @@ func init() {
 			return nil, err
 		}
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return l.Run(q, c,
-				c.In[0].Data, nil)
+			return l.Run(q, c, c.In[0].Data, nil)
 		})
 	})
 	attach.CUDA(SoftmaxActivationGrad, func(p SoftmaxActivationParams, a *op.Args) (*op.Prepared,
@@ -27,8 +26,7 @@ func init() {
 			return nil, err
 		}
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return l.Run(q, c,
-				c.In[0].Data, c.In[1].Data)
+			return l.Run(q, c, c.In[0].Data, c.In[1].Data)
 		})
 	})
 }

@@ -197,8 +197,7 @@ func arithmetic() []binary {
 			f: loop.Func2{F: func(a, b float64) float64 { return a - b },
 				I: func(a, b int64) int64 { return a - b }},
 			grad: func(_ kit, _, _, _, dy op.Entry) (op.Entry, op.Entry) {
-				return dy,
-					neg(dy)
+				return dy, neg(dy)
 			}},
 		{elem: ElemwiseMul, bcast: BroadcastMul, what: "a · b",
 			commutes: true, scalar: [2]op.Handle[ScalarParams]{MulScalar, MulScalar},
@@ -207,8 +206,7 @@ func arithmetic() []binary {
 			f: loop.Func2{F: func(a, b float64) float64 { return a * b },
 				I: func(a, b int64) int64 { return a * b }},
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {
-				return k.mul(dy, b),
-					k.mul(dy, a)
+				return k.mul(dy, b), k.mul(dy, a)
 			}},
 		{elem: ElemwiseDiv, bcast: BroadcastDiv, what: "a / b",
 			scalar:       [2]op.Handle[ScalarParams]{DivScalar, RDivScalar},

@@ -34,12 +34,10 @@ var pairs = []struct {
 	{prim.LesserEqual, prim.BroadcastLesserEqual,
 		func(a, b float64) float64 { return truth(a <= b) }},
 	{prim.LogicalAnd, prim.BroadcastLogicalAnd, func(a, b float64) float64 {
-		return truth(a != 0 &&
-			b != 0)
+		return truth(a != 0 && b != 0)
 	}},
 	{prim.LogicalOr, prim.BroadcastLogicalOr, func(a, b float64) float64 {
-		return truth(a != 0 ||
-			b != 0)
+		return truth(a != 0 || b != 0)
 	}},
 	{prim.LogicalXor, prim.BroadcastLogicalXor,
 		func(a, b float64) float64 { return truth((a != 0) != (b != 0)) }},

@@ -31,8 +31,8 @@ func init() {
 	s := op.Spec[CastParams]{
 		Traits: op.Traits{
 			Doc: "Cast converts to an element type. Conversion to integers cuts off the " +
-				"fraction; values that an" +
-				" integer type cannot hold convert as x86 processors do it.",
+				"fraction; values that an integer type cannot hold convert as x86 processors do " +
+				"it.",
 			Aliases: []string{"_npi_cast", "_npx_cast", "cast"},
 			Inplace: [][2]int{{0, 0}},
 		},
@@ -81,8 +81,8 @@ func defineAmpMultiCast() {
 	AmpMultiCast.Define(op.Spec[AmpMultiCastParams]{
 		Traits: op.Traits{
 			Doc: "AmpMultiCast converts arrays of the types of mixed precision, float16, " +
-				"bfloat16 and float32, to the widest of" +
-				" their element types, or to the narrowest; other arrays pass unchanged.",
+				"bfloat16 and float32, to the widest of their element types, or to the " +
+				"narrowest; other arrays pass unchanged.",
 			GoName:   "AmpMultiCast",
 			Variadic: true,
 			Multi:    true,
@@ -90,8 +90,7 @@ func defineAmpMultiCast() {
 		Inputs:  func(p AmpMultiCastParams) []op.Input { return args(p.NumOutputs) },
 		Outputs: func(p AmpMultiCastParams) []string { return numbered(p.NumOutputs) },
 		Infer: func(_ AmpMultiCastParams, in, out []dtype.Shape) error {
-			return eachLike(in,
-				out)
+			return eachLike(in, out)
 		},
 		InferType: func(p AmpMultiCastParams, in, out []dtype.Type) error {
 			common, known := commonFloat(p, in)

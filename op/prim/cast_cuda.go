@@ -10,13 +10,11 @@ import (
 
 func init() {
 	for _, h := range []op.Handle[CastParams]{Cast, AmpCast} {
-		attach.CUDA(h, func(_ CastParams, a *op.Args) (*op.Prepared,
-			error) {
+		attach.CUDA(h, func(_ CastParams, a *op.Args) (*op.Prepared, error) {
 			return attach.CUDACast(a)
 		})
 	}
-	attach.CUDA(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDACast(a)
 	})
 	attach.CUDA(AmpMultiCast, func(_ AmpMultiCastParams, a *op.Args) (*op.Prepared, error) {

@@ -21,9 +21,9 @@ var clipMask = op.Declare[ClipParams]("_clip_mask")
 func init() {
 	Clip.Define(op.Spec[ClipParams]{
 		Traits: op.Traits{
-			Doc: "Clip limits elements to the range from a_min to a_max; NaN stays. The " +
-				"gradient flows where an element lies within the range, its ends included, and " +
-				"where it is NaN. A range with a_min above a_max is an error.",
+			Doc: "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient " +
+				"flows where an element lies within the range, its ends included, and where it " +
+				"is NaN. A range with a_min above a_max is an error.",
 			Aliases:   []string{"_npi_clip", "_sparse_clip"},
 			Inplace:   [][2]int{{0, 0}},
 			Pointwise: true,
@@ -46,8 +46,7 @@ func init() {
 		Ref: func(p ClipParams, c *op.Call) error {
 			lo, hi := round(c.In[0].DType, p.AMin), round(c.In[0].DType, p.AMax)
 			loop.Map(loop.Func1{F: func(x float64) float64 {
-				return bit[float64](!(x < lo ||
-					x > hi))
+				return bit[float64](!(x < lo || x > hi))
 			}}, c.Out[0], c.In[0])
 			return nil
 		},

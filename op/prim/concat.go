@@ -56,8 +56,7 @@ where the extents of several inputs are unknown, they share equally the extent o
 	pieces.Define(op.Spec[ConcatParams]{
 		Traits: op.Traits{Hidden: true, Ignores: fromOne, Moves: true},
 		Inputs: func(p ConcatParams) []op.Input {
-			return append([]op.Input{{Name: "grad"}},
-				args(p.NumArgs)...)
+			return append([]op.Input{{Name: "grad"}}, args(p.NumArgs)...)
 		},
 		Outputs: func(p ConcatParams) []string { return numbered(p.NumArgs) },
 		Infer: func(p ConcatParams, in, out []dtype.Shape) error {

@@ -29,8 +29,7 @@ func init() {
 			return op.Require("output", &out[0], s)
 		},
 		InferType: func(p ConstantParams, _, out []dtype.Type) error {
-			return requireType("output",
-				&out[0], p.DType)
+			return requireType("output", &out[0], p.DType)
 		},
 		Ref: func(p ConstantParams, c *op.Call) error {
 			b := op.Slice[byte](op.Tensor{Desc: op.Plain(dtype.Uint8, dtype.Shape{len(p.Data)}),

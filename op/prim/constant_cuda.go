@@ -10,8 +10,7 @@ import (
 
 func init() {
 	attach.CUDA(Constant, func(p ConstantParams, _ *op.Args) (*op.Prepared, error) {
-		return attach.OnQueue(0, func(q *cuda.Queue,
-			c *op.Call) error {
+		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 			return q.CopyIn(c.Out[0].Data, []byte(p.Data))
 		})
 	})

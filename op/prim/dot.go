@@ -26,10 +26,9 @@ func init() {
 	Dot.Define(op.Spec[DotParams]{
 		Traits: op.Traits{
 			Doc: "Dot sums products over the last axis of lhs and the first axis of rhs: the " +
-				"product of matrices, and the" +
-				" inner product of vectors, which has shape (1,). Arrays of more axes count as " +
-				"matrices that keep the axis of" +
-				" the sum apart. Note that this is not NumPy's matmul.",
+				"product of matrices, and the inner product of vectors, which has shape (1,). " +
+				"Arrays of more axes count as matrices that keep the axis of the sum apart. Note " +
+				"that this is not NumPy's matmul.",
 			Aliases:   []string{"_sparse_dot"},
 			Precision: op.Narrow,
 			Kind:      op.Product,
@@ -57,16 +56,14 @@ func init() {
 				func(dy, a, b op.Entry) *op.Node { return dotGrad.Node(p, dy, a, b) })
 		},
 		FLOPs: func(p DotParams, in, _ []dtype.Shape) int64 {
-			return 2 * dotFLOPs(p, in[1:],
-				in[:1])
+			return 2 * dotFLOPs(p, in[1:], in[:1])
 		},
 		Ref: dotBackward,
 	})
 	BatchDot.Define(op.Spec[DotParams]{
 		Traits: op.Traits{
 			Doc: "BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are " +
-				"matrices, the axes before" +
-				" them are equal and count the matrices.",
+				"matrices, the axes before them are equal and count the matrices.",
 			Aliases:   []string{"_npx_batch_dot"},
 			Precision: op.Narrow,
 			Kind:      op.Product,

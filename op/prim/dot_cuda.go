@@ -35,8 +35,7 @@ func dotCUDA(p DotParams, a *op.Args) (*op.Prepared, error) {
 		return nil, err
 	}
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return k.Run(q, c.In[0].Data,
-			c.In[1].Data, c.Out[0].Data)
+		return k.Run(q, c.In[0].Data, c.In[1].Data, c.Out[0].Data)
 	})
 }
 
@@ -68,8 +67,7 @@ func dotGradCUDA(p DotParams, a *op.Args) (*op.Prepared, error) {
 func batchDotCUDA(p DotParams, a *op.Args) (*op.Prepared, error) {
 	n := len(a.Out[0].Shape)
 	dense := func(d op.Desc, t bool) attach.Matrix {
-		return attach.Dense(d.Shape[n-2],
-			d.Shape[n-1]).If(t)
+		return attach.Dense(d.Shape[n-2], d.Shape[n-1]).If(t)
 	}
 	k, err := attach.NewProduct(a.Out[0].DType, a.Out[0].Shape[:n-2].Size(),
 		dense(a.In[0], p.TransposeA), dense(a.In[1], p.TransposeB), dense(a.Out[0], false), 1, 0)
@@ -77,7 +75,6 @@ func batchDotCUDA(p DotParams, a *op.Args) (*op.Prepared, error) {
 		return nil, err
 	}
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return k.Run(q, c.In[0].Data,
-			c.In[1].Data, c.Out[0].Data)
+		return k.Run(q, c.In[0].Data, c.In[1].Data, c.Out[0].Data)
 	})
 }

@@ -63,8 +63,7 @@ func chooseC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	return attach.Kernel(1, 0, func(c *op.Call) {
-		cpu.Select(c.Out[0].Data, c.In[0].Data,
-			c.In[1].Data, c.In[2].Data, n)
+		cpu.Select(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data, n)
 	}), nil
 }
 

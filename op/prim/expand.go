@@ -53,8 +53,8 @@ func init() {
 	})
 	BroadcastLike.Define(op.Spec[BroadcastLikeParams]{
 		Traits: op.Traits{
-			Doc: "BroadcastLike repeats axes of extent one of lhs to the extents of rhs, " +
-				"for all axes or for the given pairs of axes.",
+			Doc: "BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all " +
+				"axes or for the given pairs of axes.",
 			Ignores: []int{1},
 			Moves:   true,
 		},

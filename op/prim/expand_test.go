@@ -20,12 +20,10 @@ func TestBroadcastTo(t *testing.T) {
 	)
 	optest.Run(t, prim.BroadcastAxis.Op,
 		optest.Case{Params: prim.BroadcastAxisParams{Axis: []int{0, 2}, Size: []int{2, 2}},
-			In: optest.Ops(optest.F([]int{1, 2, 1}, 1, 2)),
-			Want: optest.Ops(optest.F([]int{2, 2, 2}, 1,
-				1, 2, 2, 1, 1, 2, 2))})
-	optest.Run(t, prim.BroadcastLike.Op,
-		optest.Case{In: optest.Ops(x, optest.Range(2, 2)),
-			Want: optest.Ops(optest.F([]int{2, 2}, 1, 2, 1, 2))},
+			In:   optest.Ops(optest.F([]int{1, 2, 1}, 1, 2)),
+			Want: optest.Ops(optest.F([]int{2, 2, 2}, 1, 1, 2, 2, 1, 1, 2, 2))})
+	optest.Run(t, prim.BroadcastLike.Op, optest.Case{In: optest.Ops(x, optest.Range(2, 2)),
+		Want: optest.Ops(optest.F([]int{2, 2}, 1, 2, 1, 2))},
 		optest.Case{Name: "axes", Params: prim.BroadcastLikeParams{LhsAxes: []int{0},
 			RhsAxes: []int{-1}},
 			In: optest.Ops(x, optest.Range(5, 3)), Want: optest.Ops(optest.F([]int{3, 2}, 1, 2, 1,

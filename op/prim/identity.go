@@ -30,8 +30,8 @@ func init() {
 	})
 	IdentityWithAttrLike.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "IdentityWithAttrLike passes lhs on and gives it the shape and element " +
-				"type of rhs, where these are unknown.",
+			Doc: "IdentityWithAttrLike passes lhs on and gives it the shape and element type of " +
+				"rhs, where these are unknown.",
 			GoName:   "IdentityWithAttrLike",
 			Identity: true,
 			Ignores:  []int{1},

@@ -102,8 +102,8 @@ lose their fractions before the values are computed, as in MXNet 1.9.1.`, Arange
 	ArangeLike.Define(op.Spec[ArangeLikeParams]{
 		Traits: op.Traits{
 			Doc: "ArangeLike makes the values start, start+step, … in the shape of data, or as " +
-				"many as an axis of data has." +
-				" For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.",
+				"many as an axis of data has. For integers and float16 start and step lose their " +
+				"fractions, as in MXNet 1.9.1.",
 			Aliases: []string{"_npx_arange_like"},
 			GoName:  "ArangeLike",
 			Ignores: []int{0},

@@ -88,8 +88,7 @@ func TestNumpyShapes(t *testing.T) {
 // lose. MXNet 1.9.1 gave the values of float16, whose numbers above 2048 are rounded.
 func TestArangeTruncates(t *testing.T) {
 	f16 := func(v ...float64) []op.Tensor {
-		return optest.Ops(optest.Array(dtype.Float16,
-			[]int{len(v)}, v...))
+		return optest.Ops(optest.Array(dtype.Float16, []int{len(v)}, v...))
 	}
 	optest.Run(t, prim.Arange.Op,
 		optest.Case{Params: prim.ArangeParams{Start: 1.5, Stop: op.Some(8.5), Step: op.Some(1.5),

@@ -9,8 +9,7 @@ import (
 
 func init() {
 	attach.CUDA(ScaleGradient, attach.CUDAMove[op.NoParams]())
-	attach.CUDA(KeptCast, func(_ CastParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(KeptCast, func(_ CastParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDACast(a)
 	})
 }

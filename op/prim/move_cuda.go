@@ -114,8 +114,7 @@ func (p StackParams) layers(whole op.Tensor, list []op.Tensor,
 func splitCUDA[P any](at func(P) cut) op.Prepare[P] {
 	return attach.CUDAMoves(func(p P, c *op.Call, m *attach.Moves) error {
 		return at(p).walk(c.In[0], c.Out, func(t op.Tensor, whole loop.View) {
-			m.Copy(t.Shape,
-				loop.Dense(t), whole)
+			m.Copy(t.Shape, loop.Dense(t), whole)
 		})
 	})
 }
@@ -123,8 +122,7 @@ func splitCUDA[P any](at func(P) cut) op.Prepare[P] {
 func joinCUDA[P any](at func(P) cut) op.Prepare[P] {
 	return attach.CUDAMoves(func(p P, c *op.Call, m *attach.Moves) error {
 		return at(p).walk(c.Out[0], c.In, func(t op.Tensor, whole loop.View) {
-			m.Copy(t.Shape,
-				whole, loop.Dense(t))
+			m.Copy(t.Shape, whole, loop.Dense(t))
 		})
 	})
 }

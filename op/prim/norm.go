@@ -31,8 +31,8 @@ var (
 func init() {
 	Norm.Define(op.Spec[NormParams]{
 		Traits: op.Traits{
-			Doc: "Norm computes the sum of absolute values, or the square root of the sum " +
-				"of squares, over the given axes, over all of them if none are given. With an " +
+			Doc: "Norm computes the sum of absolute values, or the square root of the sum of " +
+				"squares, over the given axes, over all of them if none are given. With an " +
 				"infinite element it is +Inf, in MXNet NaN.",
 			Aliases:   []string{"_sparse_norm"},
 			Precision: op.Wide,
@@ -55,8 +55,8 @@ func init() {
 	})
 	Moments.Define(op.Spec[MomentsParams]{
 		Traits: op.Traits{
-			Doc: "Moments computes the mean and the variance (of the whole population) " +
-				"over the given axes, over all of them if none are given.",
+			Doc: "Moments computes the mean and the variance (of the whole population) over the " +
+				"given axes, over all of them if none are given.",
 			Multi:     true,
 			Precision: op.Wide,
 		},

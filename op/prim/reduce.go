@@ -90,8 +90,8 @@ func expand(p expandParams, e, x op.Entry) op.Entry { return expandReduced.Apply
 
 func (r reduction) define() {
 	doc := r.goName + " computes " + r.what +
-		" over the given axes, over all of them if none are given." +
-		" Reducing all axes gives shape (1,) unless keepdims is set."
+		" over the given axes, over all of them if none are given. Reducing all axes gives shape " +
+		"(1,) unless keepdims is set."
 	infer, precision := inferReduce, op.Wide
 	if r.op == Max || r.op == Min {
 		doc += " An extremum of no elements is an error."
@@ -129,8 +129,7 @@ func reductions() []reduction {
 		{Prod, "Prod", "the product", nil,
 			fold{init: 1, initI: 1, f: func(acc, x float64) float64 { return acc * x }, i: times},
 			func(e expandParams, x, y, dy op.Entry) op.Entry {
-				return div(expand(e, mul(dy, y), x),
-					x)
+				return div(expand(e, mul(dy, y), x), x)
 			}},
 		{NanSum, "NanSum", "the sum, with NaN counting as zero and infinite sums as in Sum (NaN " +
 			"in MXNet),", nil,

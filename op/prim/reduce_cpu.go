@@ -38,8 +38,7 @@ func reduceC(a *op.Args, r cpu.ReduceOp, mask []bool, scale float32) (*op.Prepar
 	threads := attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
 	k := cpu.NewReduce(r, a.In[0].Shape, mask, scale, threads)
 	return attach.Kernel(threads, k.Scratch(), func(c *op.Call) {
-		k.Run(c.Out[0].Data, c.In[0].Data,
-			c.Scratch)
+		k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
 	}), nil
 }
 

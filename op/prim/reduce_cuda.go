@@ -54,8 +54,7 @@ func sumCopiesCUDA[P any](plan func(P, dtype.Shape) (dtype.Shape, []int, error))
 			return nil, err
 		}
 		return attach.OnQueue(r.Scratch(), func(q *cuda.Queue, c *op.Call) error {
-			return r.Run(q,
-				c.Out[0].Data, c.In[0].Data, c.Scratch)
+			return r.Run(q, c.Out[0].Data, c.In[0].Data, c.Scratch)
 		})
 	}
 }
@@ -153,8 +152,7 @@ func softmaxCUDA(k softmaxKind) op.Prepare[SoftmaxParams] {
 			return nil, err
 		}
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return s.Run(q, c,
-				c.In[0].Data, nil)
+			return s.Run(q, c, c.In[0].Data, nil)
 		})
 	}
 }
@@ -166,8 +164,7 @@ func softmaxGradCUDA(k softmaxKind) op.Prepare[SoftmaxParams] {
 			return nil, err
 		}
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return s.Run(q, c,
-				c.In[0].Data, c.In[1].Data)
+			return s.Run(q, c, c.In[0].Data, c.In[1].Data)
 		})
 	}
 }

@@ -52,15 +52,13 @@ func init() {
 			"-4 splits one into the"+
 			" two numbers that follow, of which one may be -1.", inferReshape, "reshape"))
 	Flatten.Define(reshaping("Flatten joins all axes but the first: the output has shape (N, "+
-		"rest).",
-		inferFlatten, "_npx_batch_flatten", "flatten"))
+		"rest).", inferFlatten, "_npx_batch_flatten", "flatten"))
 	ExpandDims.Define(reshaping("ExpandDims inserts an axis of extent one.", inferExpandDims,
 		"_npi_expand_dims"))
 	Squeeze.Define(reshaping("Squeeze removes axes of extent one: the given ones, or all. One "+
 		"axis remains of an array of size one.", inferSqueeze))
 	s := reshaping("ReshapeLike gives lhs the shape of rhs, or replaces the given axes of lhs "+
-		"by the given axes of rhs.",
-		inferReshapeLike, "_npx_reshape_like")
+		"by the given axes of rhs.", inferReshapeLike, "_npx_reshape_like")
 	s.Inputs, s.Ignores, s.InferType = Inputs[ReshapeLikeParams]("lhs", "rhs"), []int{1},
 		firstType[ReshapeLikeParams]
 	ReshapeLike.Define(s)

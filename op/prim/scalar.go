@@ -142,8 +142,7 @@ func scalarType(p ScalarParams, in, out []dtype.Type) error {
 
 func scalarArithmetic() []scalar {
 	pow := func(x op.Entry, s float64) op.Entry {
-		return PowerScalar.Apply(ScalarParams{Scalar: s},
-			x)
+		return PowerScalar.Apply(ScalarParams{Scalar: s}, x)
 	}
 	swap := func(f func(a, b float64) float64) func(a, b float64) float64 {
 		return func(a, b float64) float64 { return f(b, a) }
@@ -166,8 +165,7 @@ func scalarArithmetic() []scalar {
 			func(_, _, dy op.Entry, s float64) op.Entry { return scale(dy, s) }},
 		{DivScalar, "DivScalar", "x / s", []string{"_DivScalar"}, over,
 			func(_, _, dy op.Entry, s float64) op.Entry {
-				return DivScalar.Apply(
-					ScalarParams{Scalar: s}, dy)
+				return DivScalar.Apply(ScalarParams{Scalar: s}, dy)
 			}},
 		{RDivScalar, "RDivScalar", "s / x", []string{"_RDivScalar"},
 			loop.Func2{F: swap(over.F), I: func(x, s int64) int64 { return divInt(s, x) }},

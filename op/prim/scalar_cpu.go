@@ -18,8 +18,7 @@ func init() {
 		NotEqualScalar: cpu.NeS, GreaterScalar: cpu.GtS,
 		GreaterEqualScalar: cpu.GeS, LesserScalar: cpu.LtS, LesserEqualScalar: cpu.LeS,
 	} {
-		attach.Adapted(h, func(p ScalarParams, a *op.Args) (*op.Prepared,
-			error) {
+		attach.Adapted(h, func(p ScalarParams, a *op.Args) (*op.Prepared, error) {
 			return attach.Map(a, scalarMap(m, p.Scalar))
 		}, roundScalar)
 	}

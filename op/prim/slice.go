@@ -65,54 +65,49 @@ func (p SliceParams) forward() bool {
 func defineSlicing() {
 	Slice.Define(op.Spec[SliceParams]{
 		Traits: op.Traits{
-			Doc: "Slice cuts out the elements from begin up to end in steps, along the " +
-				"first axes. Negative indices count from the end.",
+			Doc: "Slice cuts out the elements from begin up to end in steps, along the first " +
+				"axes. Negative indices count from the end.",
 			Aliases: []string{"_npi_slice", "_npx_slice", "_sparse_slice", "crop"},
 			Moves:   true,
 		},
 		Infer: func(p SliceParams, in, out []dtype.Shape) error {
-			return inferWindow(p.windows,
-				&in[0], &out[0])
+			return inferWindow(p.windows, &in[0], &out[0])
 		},
 		Grad: func(g *op.Grad, p SliceParams) []op.Entry {
 			return []op.Entry{sliceGrad.Apply(p, g.Head(0), g.In(0))}
 		},
 		Neutral: SliceParams.forward,
 		Ref: func(p SliceParams, c *op.Call) error {
-			return cutOut(p.windows, c.Out[0],
-				c.In[0])
+			return cutOut(p.windows, c.Out[0], c.In[0])
 		},
 	})
 	SliceAxis.Define(op.Spec[SliceAxisParams]{
 		Traits: op.Traits{
-			Doc: "SliceAxis cuts out the elements from begin up to end along one axis. " +
-				"Negative indices count from the end.",
+			Doc: "SliceAxis cuts out the elements from begin up to end along one axis. Negative " +
+				"indices count from the end.",
 			Moves: true,
 		},
 		Infer: func(p SliceAxisParams, in, out []dtype.Shape) error {
-			return inferWindow(p.windows,
-				&in[0], &out[0])
+			return inferWindow(p.windows, &in[0], &out[0])
 		},
 		Grad: func(g *op.Grad, p SliceAxisParams) []op.Entry {
 			return []op.Entry{sliceAxisGrad.Apply(p, g.Head(0), g.In(0))}
 		},
 		Neutral: op.Always[SliceAxisParams],
 		Ref: func(p SliceAxisParams, c *op.Call) error {
-			return cutOut(p.windows, c.Out[0],
-				c.In[0])
+			return cutOut(p.windows, c.Out[0], c.In[0])
 		},
 	})
 	SliceLike.Define(op.Spec[SliceLikeParams]{
 		Traits: op.Traits{
-			Doc: "SliceLike cuts data down to the extents of shape_like, along the given " +
-				"axes or all. Negative axes count from the end of data.",
+			Doc: "SliceLike cuts data down to the extents of shape_like, along the given axes or " +
+				"all. Negative axes count from the end of data.",
 			Ignores: []int{1},
 			Moves:   true,
 		},
 		Inputs: Inputs[SliceLikeParams]("data", "shape_like"),
 		Infer: func(p SliceLikeParams, in, out []dtype.Shape) error {
-			return inferSliceLike(p,
-				in, &out[0])
+			return inferSliceLike(p, in, &out[0])
 		},
 		InferType: firstType[SliceLikeParams],
 		Grad: func(g *op.Grad, p SliceLikeParams) []op.Entry {
@@ -216,8 +211,7 @@ func sliceBack[P any](windows func(p P, s dtype.Shape) ([]window, error),
 				&in[1], &in[0])
 		},
 		Grad: func(g *op.Grad, p P) []op.Entry {
-			return []op.Entry{forward.Apply(p, g.Head(0)),
-				{}}
+			return []op.Entry{forward.Apply(p, g.Head(0)), {}}
 		},
 		Ref: func(p P, c *op.Call) error {
 			loop.Clear(c.Out[0])

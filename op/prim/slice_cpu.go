@@ -9,11 +9,9 @@ import (
 
 func init() {
 	attach.TierC(Slice, func(p SliceParams, a *op.Args) (*op.Prepared, error) {
-		return sliceC(a,
-			p.windows)
+		return sliceC(a, p.windows)
 	})
-	attach.TierC(SliceAxis, func(p SliceAxisParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.TierC(SliceAxis, func(p SliceAxisParams, a *op.Args) (*op.Prepared, error) {
 		return sliceC(a, p.windows)
 	})
 }

@@ -29,9 +29,8 @@ func TestSlice(t *testing.T) {
 			In: optest.Ops(optest.Range(1, 4)), Want: optest.Ops(optest.F([]int{1, 3}, 1, 2, 3))},
 		optest.Case{Attrs: map[string]string{"axis": "-1", "begin": "0", "end": "-1"},
 			In: optest.Ops(optest.Range(1, 4)), Want: optest.Ops(optest.F([]int{1, 3}, 0, 1, 2))})
-	optest.Run(t, prim.SliceLike.Op,
-		optest.Case{In: optest.Ops(x, optest.Range(2, 2)),
-			Want: optest.Ops(optest.F([]int{2, 2}, 0, 1, 4, 5))},
+	optest.Run(t, prim.SliceLike.Op, optest.Case{In: optest.Ops(x, optest.Range(2, 2)),
+		Want: optest.Ops(optest.F([]int{2, 2}, 0, 1, 4, 5))},
 		optest.Case{Name: "more axes", Params: prim.SliceLikeParams{Axes: []int{-1}},
 			In:   optest.Ops(x, optest.Range(7, 1, 2)),
 			Want: optest.Ops(optest.F([]int{3, 1}, 0, 4, 8))},

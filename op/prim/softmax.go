@@ -43,10 +43,10 @@ func init() {
 	for _, f := range family {
 		f.op.Define(op.Spec[SoftmaxParams]{
 			Traits: op.Traits{
-				Doc: f.doc + " T is the temperature. With use_length, elements behind the " +
-					"length are zero in the output and left out of sums." +
-					" NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN " +
-					"passes over NaN and divides by an infinite sum.",
+				Doc: f.doc + " T is the temperature. With use_length, elements behind the length " +
+					"are zero in the output and left out of sums. NaN and +Inf give NaN in all " +
+					"elements of their line; MXNet with oneDNN passes over NaN and divides by an " +
+					"infinite sum.",
 				Aliases:   f.aliases,
 				Inplace:   [][2]int{{0, 0}},
 				Precision: op.Wide,
@@ -66,8 +66,7 @@ func init() {
 		f.back.Define(op.Spec[SoftmaxParams]{
 			Traits: op.Traits{Hidden: true, Ignores: []int{2}, Inplace: [][2]int{{0, 0}, {1, 0}}},
 			Inputs: func(p SoftmaxParams) []op.Input {
-				return withLength(p, "grad", "output",
-					"data")
+				return withLength(p, "grad", "output", "data")
 			},
 			Infer: func(p SoftmaxParams, in, out []dtype.Shape) error {
 				first := append(in[:2:2], out...)

@@ -34,8 +34,7 @@ func (k softmaxKind) secondLog(p SoftmaxParams, h, dy, y op.Entry, length []op.E
 	if p.UseLength {
 		plain := SoftmaxParams{Axis: p.Axis, UseLength: true}
 		share := func(e op.Entry) op.Entry {
-			return Softmax.Apply(plain,
-				append([]op.Entry{e}, length...)...)
+			return Softmax.Apply(plain, append([]op.Entry{e}, length...)...)
 		}
 		s = share(y)
 		valid := Sign.Apply(none, share(ZerosLike.Apply(none, y))) // one for elements that count

@@ -15,8 +15,7 @@ func TestSoftmax(t *testing.T) {
 	third := 1.0 / 3
 	optest.Run(t, prim.Softmax.Op,
 		optest.Case{In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2, 2}, third, 2*third, 0.75,
-			0.25))},
-		optest.Case{Name: "first axis", Params: prim.SoftmaxParams{Axis: op.Some(0)},
+			0.25))}, optest.Case{Name: "first axis", Params: prim.SoftmaxParams{Axis: op.Some(0)},
 			In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2, 2}, 0.25, 2*third, 0.75, third))},
 		optest.Case{Name: "temperature", Params: prim.SoftmaxParams{Temperature: op.Some(0.5)},
 			In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2, 2}, 0.2, 0.8, 0.9, 0.1))},

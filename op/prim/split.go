@@ -39,8 +39,7 @@ func init() {
 	joinChannel.Define(joining(SliceChannel, SliceChannelParams.cut,
 		func(p SliceChannelParams) int { return p.NumOutputs }))
 	SplitV2.Define(splitting("SplitV2 cuts an array along an axis into equal parts, or at the "+
-		"given places.",
-		joinV2, SplitV2Params.cut, SplitV2Params.parts, "_npi_split"))
+		"given places.", joinV2, SplitV2Params.cut, SplitV2Params.parts, "_npi_split"))
 	joinV2.Define(joining(SplitV2, SplitV2Params.cut, SplitV2Params.parts))
 }
 

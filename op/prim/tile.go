@@ -37,8 +37,8 @@ func init() {
 	Tile.Define(op.Spec[TileParams]{
 		Traits: op.Traits{
 			Doc: "Tile lays copies of the whole array side by side along every axis. No copies " +
-				"along an axis, 0 in reps, give an array" +
-				" without elements, as under MXNet's NumPy shapes.",
+				"along an axis, 0 in reps, give an array without elements, as under MXNet's " +
+				"NumPy shapes.",
 			Aliases: []string{"_npi_tile"},
 			Moves:   true,
 		},
@@ -106,8 +106,7 @@ func summing[P any](infer func(P, []dtype.Shape, []dtype.Shape) error, forward o
 			return infer(p, in[1:], in[:1])
 		},
 		Grad: func(g *op.Grad, p P) []op.Entry {
-			return []op.Entry{forward.Apply(p, g.Head(0)),
-				{}}
+			return []op.Entry{forward.Apply(p, g.Head(0)), {}}
 		},
 		Ref: func(p P, c *op.Call) error {
 			shape, st, err := plan(p, c.In[1].Shape)

@@ -66,12 +66,10 @@ func init() {
 	ReluGrad.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}, {1, 0}}, Pointwise: true},
 		Inputs: func(op.NoParams) []op.Input {
-			return []op.Input{{Name: "out_grad"},
-				{Name: "output"}}
+			return []op.Input{{Name: "out_grad"}, {Name: "output"}}
 		},
 		Infer: op.SameShape[op.NoParams],
-		Grad: Adjoint(func(g *op.Grad, _ op.NoParams,
-			h op.Entry) op.Entry {
+		Grad: Adjoint(func(g *op.Grad, _ op.NoParams, h op.Entry) op.Entry {
 			return ReluGrad.Apply(none, h, g.In(1))
 		}),
 		Ref: func(_ op.NoParams, c *op.Call) error {
@@ -169,14 +167,12 @@ func algebra() []unary {
 		{Sqrt, "Sqrt computes the square root.", loop.Func1{F: math.Sqrt},
 			func(_, y, dy op.Entry) op.Entry { return div(scale(dy, 0.5), y) }},
 		{Rsqrt, "Rsqrt computes 1/√x.", loop.Func1{F: func(x float64) float64 {
-			return 1 /
-				math.Sqrt(x)
+			return 1 / math.Sqrt(x)
 		}},
 			func(x, y, dy op.Entry) op.Entry { return div(mul(scale(dy, -0.5), y), x) }},
 		{Cbrt, "Cbrt computes the cube root.", loop.Func1{F: math.Cbrt},
 			func(_, y, dy op.Entry) op.Entry {
-				return div(scale(dy, 1.0/3),
-					Square.Apply(none, y))
+				return div(scale(dy, 1.0/3), Square.Apply(none, y))
 			}},
 		{Rcbrt, "Rcbrt computes the reciprocal of the cube root.",
 			loop.Func1{F: func(x float64) float64 { return 1 / math.Cbrt(x) }},

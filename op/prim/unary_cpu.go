@@ -17,8 +17,7 @@ func init() {
 		Tanh: cpu.Tanh, Erf: cpu.Erf, Round: cpu.Round, Rint: cpu.Rint, Ceil: cpu.Ceil,
 		Floor: cpu.Floor, Trunc: cpu.Trunc, Fix: cpu.Trunc, LogicalNot: cpu.Not,
 	})
-	attach.TierC(ReluGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.TierC(ReluGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return attach.Zip(a, cpu.Zip{Op: cpu.ReLUGrad})
 	})
 }

@@ -16,8 +16,7 @@ func init() {
 		Gamma: "gamma", Gammaln: "gammaln", digamma: "digamma", Round: "round", Rint: "rint",
 		Ceil: "ceil", Floor: "floor", Trunc: "trunc", Fix: "trunc", LogicalNot: "lnot",
 	})
-	attach.CUDA(ReluGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(ReluGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDAZip(a, "relu_grad", 0, 1)
 	})
 }

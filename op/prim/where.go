@@ -12,9 +12,8 @@ var Where = op.Declare[op.NoParams]("where")
 func init() {
 	Where.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "Where is x where condition is not zero, and y elsewhere. The condition has " +
-				"the shape of x and y," +
-				" or is a vector that chooses along their first axis.",
+			Doc: "Where is x where condition is not zero, and y elsewhere. The condition has the " +
+				"shape of x and y, or is a vector that chooses along their first axis.",
 			Aliases: []string{"_sparse_where"},
 			Inplace: [][2]int{{1, 0}, {2, 0}},
 			Moves:   true,

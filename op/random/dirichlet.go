@@ -13,10 +13,9 @@ func init() {
 	back := densityGrads["dirichlet"]
 	densityHandles["dirichlet"].Define(op.Spec[PDFParams]{
 		Traits: op.Traits{
-			Doc: "RandomPDFDirichlet computes the density of the Dirichlet distribution at " +
-				"every vector along the last axis" +
-				" of sample, or its logarithm. Its first axes are those of alpha but the last, " +
-				"then further ones may follow.",
+			Doc: "RandomPDFDirichlet computes the density of the Dirichlet distribution at every " +
+				"vector along the last axis of sample, or its logarithm. Its first axes are " +
+				"those of alpha but the last, then further ones may follow.",
 			GoName:  "RandomPDFDirichlet",
 			Aliases: []string{"random_pdf_dirichlet"},
 			Once:    "it is not provided",

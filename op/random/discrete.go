@@ -49,8 +49,7 @@ func init() {
 			return op.Require("output", &out[0], prim.WantedShape(p.Shape))
 		},
 		InferType: func(p RandIntParams, _, out []dtype.Type) error {
-			return setType(&out[0],
-				p.DType, dtype.Int32)
+			return setType(&out[0], p.DType, dtype.Int32)
 		},
 		Grad: prim.ZeroGrad[RandIntParams],
 		Ref: func(p RandIntParams, c *op.Call) error {
@@ -78,11 +77,10 @@ func init() {
 func defineMultinomial() {
 	Multinomial.Define(op.Spec[MultinomialParams]{
 		Traits: op.Traits{
-			Doc: "SampleMultinomial draws numbers from 0 to K-1 with the probabilities along " +
-				"the last axis of data, which has" +
-				" extent K; each such distribution draws as many as shape says. With get_prob " +
-				"the second output is the" +
-				" logarithm of their probabilities, and the gradient of that flows back to data.",
+			Doc: "SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the " +
+				"last axis of data, which has extent K; each such distribution draws as many as " +
+				"shape says. With get_prob the second output is the logarithm of their " +
+				"probabilities, and the gradient of that flows back to data.",
 			GoName:  "SampleMultinomial",
 			Aliases: []string{"sample_multinomial"},
 			Random:  true,
@@ -122,8 +120,7 @@ func defineMultinomial() {
 			return inferMultinomial(p, in[1:2], []dtype.Shape{in[2], in[0]})
 		},
 		InferType: func(p MultinomialParams, in, out []dtype.Type) error {
-			return op.SameType(p,
-				in[:2], out)
+			return op.SameType(p, in[:2], out)
 		},
 		Ref: multinomialBackward,
 	})

@@ -78,38 +78,33 @@ func init() {
 		"the k-th fails, where p is the probability to fail.",
 		"RandomNegativeBinomial", one(negativeBinomial),
 		func(p NegativeBinomialParams) args {
-			return args{float64(p.K.Value()), p.P.Value(),
-				p.Shape, p.DType}
+			return args{float64(p.K.Value()), p.P.Value(), p.Shape, p.DType}
 		}, "random_negative_binomial"))
 	Dispersed.Define(maker("RandomGeneralizedNegativeBinomial draws from the negative binomial "+
 		"distribution with mean mu and dispersion alpha.",
 		"RandomGeneralizedNegativeBinomial", one(dispersed),
 		func(p DispersedParams) args {
-			return args{p.Mu.Value(), p.Alpha.Value(), p.Shape,
-				p.DType}
+			return args{p.Mu.Value(), p.Alpha.Value(), p.Shape, p.DType}
 		}, "random_generalized_negative_binomial"))
 	defineLike()
 }
 
 func defineLike() {
 	UniformLike.Define(like("RandomUniformLike draws uniform numbers", "RandomUniformLike",
-		uniforms,
-		func(p UniformLikeParams) (float64, float64) { return p.Low, p.High.Value() }))
+		uniforms, func(p UniformLikeParams) (float64, float64) { return p.Low, p.High.Value() }))
 	NormalLike.Define(like("RandomNormalLike draws normal numbers", "RandomNormalLike", normals,
 		func(p NormalLikeParams) (float64, float64) { return p.Loc, p.Scale.Value() }))
 	ExponentialLike.Define(like("RandomExponentialLike draws exponential numbers",
 		"RandomExponentialLike", one(exponential),
 		func(p RateLikeParams) (float64, float64) { return p.Lam.Value(), 0 }))
 	PoissonLike.Define(like("RandomPoissonLike draws Poisson numbers", "RandomPoissonLike",
-		one(poisson),
-		func(p RateLikeParams) (float64, float64) { return p.Lam.Value(), 0 }))
+		one(poisson), func(p RateLikeParams) (float64, float64) { return p.Lam.Value(), 0 }))
 	GammaLike.Define(like("RandomGammaLike draws gamma numbers", "RandomGammaLike", one(gamma),
 		func(p GammaLikeParams) (float64, float64) { return p.Alpha.Value(), p.Beta.Value() }))
 	NegativeBinomialLike.Define(like("RandomNegativeBinomialLike draws negative binomial numbers",
 		"RandomNegativeBinomialLike", one(negativeBinomial),
 		func(p NegativeBinomialLikeParams) (float64, float64) {
-			return float64(p.K.Value()),
-				p.P.Value()
+			return float64(p.K.Value()), p.P.Value()
 		}))
 	DispersedLike.Define(like("RandomGeneralizedNegativeBinomialLike draws negative binomial "+
 		"numbers of given mean and dispersion",

@@ -24,40 +24,32 @@ func init() {
 	})
 
 	scalarCUDA(Exponential, isExponential, func(p RateParams) (a, b float64) {
-		return p.Lam.Value(),
-			0
+		return p.Lam.Value(), 0
 	})
 	scalarCUDA(Poisson, isPoisson, func(p RateParams) (a, b float64) { return p.Lam.Value(), 0 })
 	scalarCUDA(Gamma, isGamma, func(p GammaParams) (a, b float64) {
-		return p.Alpha.Value(),
-			p.Beta.Value()
+		return p.Alpha.Value(), p.Beta.Value()
 	})
-	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a,
-		b float64) {
+	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a, b float64) {
 		return float64(p.K.Value()), p.P.Value()
 	})
 	scalarCUDA(Dispersed, isDispersed, func(p DispersedParams) (a, b float64) {
-		return p.Mu.Value(),
-			p.Alpha.Value()
+		return p.Mu.Value(), p.Alpha.Value()
 	})
-	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a,
-		b float64) {
+	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a, b float64) {
 		return p.Lam.Value(), 0
 	})
 	scalarCUDA(PoissonLike, isPoisson, func(p RateLikeParams) (a, b float64) {
-		return p.Lam.Value(),
-			0
+		return p.Lam.Value(), 0
 	})
 	scalarCUDA(GammaLike, isGamma, func(p GammaLikeParams) (a, b float64) {
-		return p.Alpha.Value(),
-			p.Beta.Value()
+		return p.Alpha.Value(), p.Beta.Value()
 	})
 	scalarCUDA(NegativeBinomialLike, isNegativeBinomial, func(p NegativeBinomialLikeParams) (a,
 		b float64) {
 		return float64(p.K.Value()), p.P.Value()
 	})
-	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a,
-		b float64) {
+	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a, b float64) {
 		return p.Mu.Value(), p.Alpha.Value()
 	})
 }

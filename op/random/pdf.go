@@ -66,9 +66,8 @@ func (d density) define() {
 	densityHandles[d.name].Define(op.Spec[PDFParams]{
 		Traits: op.Traits{
 			Doc: d.goName + " computes the density of the distribution at every element of " +
-				"sample, or its logarithm." +
-				" The sample has the shape of the parameters and further axes: each element of " +
-				"the parameters serves one part.",
+				"sample, or its logarithm. The sample has the shape of the parameters and " +
+				"further axes: each element of the parameters serves one part.",
 			GoName:  d.goName,
 			Aliases: []string{"random_pdf_" + d.name},
 			Once:    "it is not provided",
@@ -190,8 +189,7 @@ func densities() []density {
 		{"uniform", "RandomPDFUniform", []string{"low", "high"},
 			func(_, low, high float64) float64 { return -math.Log(high - low) },
 			func(_, low, high float64) (dx, da, db float64) {
-				return 0, 1 / (high - low),
-					-1 / (high - low)
+				return 0, 1 / (high - low), -1 / (high - low)
 			}},
 		{"normal", "RandomPDFNormal", []string{"mu", "sigma"},
 			func(x, mu, sigma float64) float64 {
@@ -207,8 +205,7 @@ func densities() []density {
 			func(x, lam, _ float64) (dx, da, db float64) { return -lam, 1/lam - x, 0 }},
 		{"gamma", "RandomPDFGamma", []string{"alpha", "beta"},
 			func(x, a, b float64) float64 {
-				return a*math.Log(b) + (a-1)*math.Log(x) - b*x -
-					lgamma(a)
+				return a*math.Log(b) + (a-1)*math.Log(x) - b*x - lgamma(a)
 			},
 			func(x, a, b float64) (dx, da, db float64) {
 				return (a-1)/x - b, math.Log(b) + math.Log(x) - prim.Psi(a), a/b - x
@@ -221,8 +218,7 @@ func densities() []density {
 		{"generalized_negative_binomial", "RandomPDFGeneralizedNegativeBinomial",
 			[]string{"mu", "alpha"},
 			func(x, mu, alpha float64) float64 {
-				return logNegativeBinomial(x, 1/alpha,
-					1/(mu*alpha+1))
+				return logNegativeBinomial(x, 1/alpha, 1/(mu*alpha+1))
 			},
 			func(x, mu, alpha float64) (dx, da, db float64) {
 				p := 1 / (mu*alpha + 1)

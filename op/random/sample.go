@@ -28,8 +28,7 @@ func init() {
 	}{
 		{SampleUniform, "SampleUniform", "uniform numbers between low and high",
 			func(s *source, low, high float64) float64 {
-				return scaled(s.unit(), low, high,
-					dtype.Float32)
+				return scaled(s.unit(), low, high, dtype.Float32)
 			}, []string{"low", "high"}},
 		{SampleNormal, "SampleNormal", "normal numbers with mean mu and standard deviation sigma",
 			func(s *source, mu, sigma float64) float64 { return mu + sigma*s.normal() },

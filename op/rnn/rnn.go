@@ -41,8 +41,8 @@ zero, the last state is the state at its end, and the backward direction starts 
 			GoName:  "RNN",
 			Aliases: []string{"_npx_rnn"},
 			Multi:   true,
-			Once: "the kernel goes back through all steps at once; cells made of basic " +
-				"operators can be differentiated again",
+			Once: "the kernel goes back through all steps at once; cells made of basic operators " +
+				"can be differentiated again",
 			Random:    true,
 			Keeps:     true,
 			Precision: op.Narrow,
@@ -80,8 +80,7 @@ zero, the last state is the state at its end, and the backward direction starts 
 			return floatTypes(in, out, lengthsAt(p, len(in)-2))
 		},
 		FLOPs: func(_ RNNParams, _, out []dtype.Shape) int64 {
-			return 2 * rnnFLOPs(out[0],
-				out[1])
+			return 2 * rnnFLOPs(out[0], out[1])
 		},
 		Ref: rnnGradRef,
 	})

@@ -53,8 +53,7 @@ func backendC(a *op.Args) backend {
 			return d.Run(pointer(y), pointer(x), pointer(w), pointer(bias))
 		},
 		tanh: func(x []float32) {
-			cpu.Map{Op: cpu.Tanh, Threads: 1}.Run(pointer(x), pointer(x),
-				len(x))
+			cpu.Map{Op: cpu.Tanh, Threads: 1}.Run(pointer(x), pointer(x), len(x))
 		},
 		lstm: func(k *kernel, s *batchStep) { cellsC(a, k).LSTM(stepC(s, s.mem)) },
 		gru:  func(k *kernel, s *batchStep) { cellsC(a, k).GRU(stepC(s, s.prev)) },

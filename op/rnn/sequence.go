@@ -39,8 +39,7 @@ func init() {
 			Inplace: [][2]int{{0, 0}},
 		},
 		Inputs: func(p SequenceMaskParams) []op.Input {
-			return sequenceInputs(
-				p.UseSequenceLength)
+			return sequenceInputs(p.UseSequenceLength)
 		},
 		Infer: func(p SequenceMaskParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:1], out); err != nil {
@@ -49,8 +48,7 @@ func init() {
 			return inferLengths(p.Axis, &in[0], in[1:], &out[0])
 		},
 		InferType: func(_ SequenceMaskParams, in, out []dtype.Type) error {
-			return sequenceTypes(in,
-				out)
+			return sequenceTypes(in, out)
 		},
 		Grad: func(g *op.Grad, p SequenceMaskParams) []op.Entry {
 			p.Value = 0
@@ -60,9 +58,9 @@ func init() {
 	})
 	SequenceReverse.Define(op.Spec[SequenceParams]{
 		Traits: op.Traits{
-			Doc: "SequenceReverse reverses each sequence. Data has shape (steps, batch, …). " +
-				"With use_sequence_length" +
-				" only the steps up to the end of each sequence are reversed; later steps stay.",
+			Doc: "SequenceReverse reverses each sequence. Data has shape (steps, batch, …). With " +
+				"use_sequence_length only the steps up to the end of each sequence are reversed; " +
+				"later steps stay.",
 			Moves: true,
 		},
 		Inputs: func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
@@ -76,8 +74,7 @@ func init() {
 			return inferLengths(p.Axis, &in[0], in[1:], &out[0])
 		},
 		InferType: func(_ SequenceParams, in, out []dtype.Type) error {
-			return sequenceTypes(in,
-				out)
+			return sequenceTypes(in, out)
 		},
 		Grad: func(g *op.Grad, p SequenceParams) []op.Entry {
 			return onData(g, SequenceReverse.Node(p, withLengths(g)...))
@@ -91,19 +88,16 @@ func defineSequenceLast() {
 	SequenceLast.Define(op.Spec[SequenceParams]{
 		Traits: op.Traits{
 			Doc: "SequenceLast returns the last step of each sequence: from data of shape " +
-				"(steps, " +
-				"batch, …), or (batch, steps, …) with axis 1, an output of shape (batch, …). " +
-				"Without use_sequence_length it is the last step of data.",
+				"(steps, batch, …), or (batch, steps, …) with axis 1, an output of shape (batch, " +
+				"…). Without use_sequence_length it is the last step of data.",
 			Moves: true,
 		},
 		Inputs: func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
 		Infer: func(p SequenceParams, in, out []dtype.Shape) error {
-			return inferLast(p, &in[0],
-				in[1:], &out[0])
+			return inferLast(p, &in[0], in[1:], &out[0])
 		},
 		InferType: func(_ SequenceParams, in, out []dtype.Type) error {
-			return sequenceTypes(in,
-				out)
+			return sequenceTypes(in, out)
 		},
 		Grad: func(g *op.Grad, p SequenceParams) []op.Entry {
 			return onData(g, lastGrad.Node(p, append(withLengths(g), g.In(0))...))

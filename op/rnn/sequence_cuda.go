@@ -39,15 +39,13 @@ func init() {
 	attach.CUDA(SequenceReverse, func(p SequenceParams, a *op.Args) (*op.Prepared, error) {
 		k := newSequenceCUDA("seq_reverse", p.Axis, a.In[0].Shape, a.In[1:], a)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return k.run(q, c, 1,
-				k.args.steps*k.args.batch*k.args.size)
+			return k.run(q, c, 1, k.args.steps*k.args.batch*k.args.size)
 		})
 	})
 	attach.CUDA(SequenceLast, func(p SequenceParams, a *op.Args) (*op.Prepared, error) {
 		k := newSequenceCUDA("seq_last", p.Axis, a.In[0].Shape, a.In[1:], a)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return k.run(q, c, 1,
-				k.args.batch*k.args.size)
+			return k.run(q, c, 1, k.args.batch*k.args.size)
 		})
 	})
 	attach.CUDA(lastGrad, func(p SequenceParams, a *op.Args) (*op.Prepared, error) {

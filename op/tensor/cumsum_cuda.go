@@ -8,12 +8,10 @@ import (
 )
 
 func init() {
-	attach.CUDA(CumSum, func(p CumSumParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(CumSum, func(p CumSumParams, a *op.Args) (*op.Prepared, error) {
 		return runningCUDA(p, a, false)
 	})
-	attach.CUDA(cumSumGrad, func(p CumSumParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(cumSumGrad, func(p CumSumParams, a *op.Args) (*op.Prepared, error) {
 		return runningCUDA(p, a, true)
 	})
 }

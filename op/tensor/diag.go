@@ -26,9 +26,9 @@ func init() {
 	Diag.Define(op.Spec[DiagParams]{
 		Traits: op.Traits{
 			Doc: "Diag takes the k-th diagonal of matrices along two axes and puts it on a new " +
-				"last axis." +
-				" Of a vector it makes a square matrix with that diagonal and zeros elsewhere." +
-				" A k more than one beyond the last diagonal is an error; one beyond, it is empty.",
+				"last axis. Of a vector it makes a square matrix with that diagonal and zeros " +
+				"elsewhere. A k more than one beyond the last diagonal is an error; one beyond, " +
+				"it is empty.",
 			Moves: true,
 		},
 		Infer: inferDiag,
@@ -58,8 +58,7 @@ func init() {
 			return inferDiag(p, in[1:], in[:1])
 		},
 		Grad: func(g *op.Grad, p DiagParams) []op.Entry {
-			return []op.Entry{Diag.Apply(p,
-				g.Head(0)), {}}
+			return []op.Entry{Diag.Apply(p, g.Head(0)), {}}
 		},
 		Ref: func(p DiagParams, c *op.Call) error {
 			dy, dx := c.In[0], c.Out[0]

@@ -32,8 +32,7 @@ func init() {
 		},
 		Ref: func(p HardSigmoidParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: func(x float64) float64 {
-				return max(0,
-					min(1, p.Alpha.Value()*x+p.Beta.Value()))
+				return max(0, min(1, p.Alpha.Value()*x+p.Beta.Value()))
 			}}, c.Out[0], c.In[0])
 			return nil
 		},

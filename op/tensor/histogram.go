@@ -22,8 +22,8 @@ func init() {
 	Histogram.Define(op.Spec[HistogramParams]{
 		Traits: op.Traits{
 			Doc: "Histogram counts how many elements fall into each bin and returns the counts, " +
-				"of type int64, and the edges." +
-				" A bin contains its lower edge; the last one its upper edge too.",
+				"of type int64, and the edges. A bin contains its lower edge; the last one its " +
+				"upper edge too.",
 			Aliases: []string{"_npi_histogram"},
 			Multi:   true,
 		},

@@ -20,8 +20,8 @@ func init() {
 	KhatriRao.Define(op.Spec[KhatriRaoParams]{
 		Traits: op.Traits{
 			Doc: "KhatriRao computes the Khatri-Rao product of matrices with equally many " +
-				"columns: column j of the output is" +
-				" the Kronecker product of the columns j of the inputs.",
+				"columns: column j of the output is the Kronecker product of the columns j of " +
+				"the inputs.",
 			Variadic:  true,
 			NoGrad:    "as in MXNet, it is not provided",
 			Precision: op.Wide,

@@ -75,8 +75,7 @@ func init() {
 	})
 	MultiSumSq.Define(op.Spec[MultiSumSqParams]{
 		Traits: op.Traits{
-			Doc: "MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a " +
-				"vector.",
+			Doc:      "MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.",
 			Variadic: true,
 			NoGrad:   noDerivative,
 		},

@@ -10,12 +10,10 @@ import (
 )
 
 func init() {
-	attach.CUDA(AllFinite, func(_ AllFiniteParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(AllFinite, func(_ AllFiniteParams, a *op.Args) (*op.Prepared, error) {
 		return finiteCUDA(a)
 	})
-	attach.CUDA(MultiAllFinite, func(_ MultiAllFiniteParams, a *op.Args) (*op.Prepared,
-		error) {
+	attach.CUDA(MultiAllFinite, func(_ MultiAllFiniteParams, a *op.Args) (*op.Prepared, error) {
 		return finiteCUDA(a)
 	})
 

@@ -112,8 +112,7 @@ func TestOtherRules(t *testing.T) {
 			In: []op.Tensor{op.TensorOf([]float32{1, 2, 3, 4}, 2, 2),
 				op.TensorOf([]float32{.5, -1, 2, .1}, 2, 2), op.TensorOf([]float32{.1, .3}, 2, 1)},
 			Want: []op.Tensor{op.TensorOf([]float32{.95061352, 2.09877296, 2.87608436, 3.99380422},
-				2,
-				2)}, After: []op.Tensor{{}, {}, op.TensorOf([]float32{.725, 2.305}, 2, 1)}})
+				2, 2)}, After: []op.Tensor{{}, {}, op.TensorOf([]float32{.725, 2.305}, 2, 1)}})
 }
 
 func TestMeasures(t *testing.T) {

@@ -10,12 +10,10 @@ import (
 )
 
 func init() {
-	attach.CUDA(Crop, cutCUDA(func(p CropParams, t op.Tensor,
-		kept dtype.Shape) loop.View {
+	attach.CUDA(Crop, cutCUDA(func(p CropParams, t op.Tensor, kept dtype.Shape) loop.View {
 		return p.window(t, kept)
 	}))
-	attach.CUDA(cropGrad, pasteCUDA(func(p CropParams, t op.Tensor,
-		kept dtype.Shape) loop.View {
+	attach.CUDA(cropGrad, pasteCUDA(func(p CropParams, t op.Tensor, kept dtype.Shape) loop.View {
 		return p.window(t, kept)
 	}))
 }

@@ -29,8 +29,7 @@ row i, column j of its block in channel k.`,
 			return inferBlocks(p, [2]string{"data", "output"}, &in[0], &out[0])
 		},
 		Grad: func(g *op.Grad, p BlockParams) []op.Entry {
-			return []op.Entry{SpaceToDepth.Apply(p,
-				g.Head(0))}
+			return []op.Entry{SpaceToDepth.Apply(p, g.Head(0))}
 		},
 		Ref: func(p BlockParams, c *op.Call) error {
 			shape, deep, wide := p.views(c.In[0], c.Out[0])
@@ -48,8 +47,7 @@ Data of shape (n, c, h·b, w·b) becomes (n, b·b·c, h, w).`,
 			return inferBlocks(p, [2]string{"output", "data"}, &out[0], &in[0])
 		},
 		Grad: func(g *op.Grad, p BlockParams) []op.Entry {
-			return []op.Entry{DepthToSpace.Apply(p,
-				g.Head(0))}
+			return []op.Entry{DepthToSpace.Apply(p, g.Head(0))}
 		},
 		Ref: func(p BlockParams, c *op.Call) error {
 			shape, deep, wide := p.views(c.Out[0], c.In[0])

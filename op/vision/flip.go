@@ -31,8 +31,7 @@ func defineFlip(h op.Handle[op.NoParams], axis int, doc string) {
 			return nil
 		},
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
-			return []op.Entry{h.Apply(p,
-				g.Head(0))}
+			return []op.Entry{h.Apply(p, g.Head(0))}
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			v := loop.Dense(c.In[0])

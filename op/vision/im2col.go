@@ -90,8 +90,7 @@ inverse: elements in several patches get the sum.`,
 			return nil
 		},
 		InferType: op.FloatType[Im2ColParams],
-		Grad: prim.Adjoint(func(_ *op.Grad, p Im2ColParams,
-			h op.Entry) op.Entry {
+		Grad: prim.Adjoint(func(_ *op.Grad, p Im2ColParams, h op.Entry) op.Entry {
 			return Im2Col.Apply(p, h)
 		}),
 		Ref: inType(addColumns[float32], addColumns[float64]),

@@ -13,10 +13,9 @@ import (
 
 func TestIm2Col(t *testing.T) {
 	type P = vision.Im2ColParams
-	optest.Run(t, vision.Im2Col.Op,
-		optest.Case{Name: "one axis", Params: P{Kernel: []int{2}},
-			In: optest.Ops(optest.Range(1, 1, 4)), Want: optest.Ops(optest.F([]int{1, 2, 3}, 0, 1,
-				2, 1, 2, 3))},
+	optest.Run(t, vision.Im2Col.Op, optest.Case{Name: "one axis", Params: P{Kernel: []int{2}},
+		In: optest.Ops(optest.Range(1, 1, 4)), Want: optest.Ops(optest.F([]int{1, 2, 3}, 0, 1,
+			2, 1, 2, 3))},
 		optest.Case{Name: "padding", Params: P{Kernel: []int{2}, Pad: []int{1}, Stride: []int{2}},
 			In:   optest.Ops(optest.F([]int{1, 1, 3}, 5, 6, 7)),
 			Want: optest.Ops(optest.F([]int{1, 2, 2}, 0, 6, 5, 7))},
@@ -45,8 +44,7 @@ func TestIm2ColAgainstOracle(t *testing.T) {
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 0))
 	two := func(least, most int) []int {
-		return []int{least + rng.IntN(most),
-			least + rng.IntN(most)}
+		return []int{least + rng.IntN(most), least + rng.IntN(most)}
 	}
 	for round := range 60 {
 		p := vision.Im2ColParams{Kernel: two(1, 3), Stride: two(1, 3), Dilate: two(1, 3),

@@ -10,8 +10,7 @@ import (
 )
 
 func init() {
-	attach.CUDA(ImageCrop, cutCUDA(func(p ImageCropParams, t op.Tensor,
-		_ dtype.Shape) loop.View {
+	attach.CUDA(ImageCrop, cutCUDA(func(p ImageCropParams, t op.Tensor, _ dtype.Shape) loop.View {
 		return p.window(t)
 	}))
 	attach.CUDA(imageCropGrad, pasteCUDA(func(p ImageCropParams, t op.Tensor,

@@ -57,8 +57,7 @@ feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 			}
 			return op.SameType(p, in[1:], out)
 		},
-		Grad: prim.Adjoint(func(_ *op.Grad, p op.NoParams,
-			h op.Entry) op.Entry {
+		Grad: prim.Adjoint(func(_ *op.Grad, p op.NoParams, h op.Entry) op.Entry {
 			return ImageToTensor.Apply(p, h)
 		}),
 		Ref: func(_ op.NoParams, c *op.Call) error {
@@ -128,8 +127,7 @@ Data has shape (c, h, w) or (n, c, h, w) with 1 or 3 channels.`,
 		},
 		Ref: func(p ImageNormalizeParams, c *op.Call) error {
 			return normalize(c, func(v float64, ch int) float64 {
-				return (v - channel(p.Mean, ch)) /
-					channel(p.Std, ch)
+				return (v - channel(p.Mean, ch)) / channel(p.Std, ch)
 			})
 		},
 	})

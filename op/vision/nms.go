@@ -126,8 +126,7 @@ func suppress[T float](p BoxNMSParams, rows []T, k, limit int) []int {
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		return descending(rows[i*k+score],
-			rows[j*k+score])
+		return descending(rows[i*k+score], rows[j*k+score])
 	})
 	order = order[:min(len(order), limit)]
 	boxes := make([]box[T], len(order))

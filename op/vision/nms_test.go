@@ -19,8 +19,7 @@ func TestBoxNMS(t *testing.T) {
 		2, .6, .5, .5, .7, .8)
 	rows := func(list ...float64) []op.Tensor { return optest.Ops(optest.F([]int{4, 6}, list...)) }
 	record := func(list ...float64) op.Tensor {
-		return optest.Array(dtype.Int64, []int{4, 1},
-			list...)
+		return optest.Array(dtype.Int64, []int{4, 1}, list...)
 	}
 	first := []float64{2, .6, .5, .5, .7, .8, 0, .5, .1, .1, .2, .2}
 	none := []float64{-1, -1, -1, -1, -1, -1}

@@ -215,8 +215,7 @@ func thin[T float](p ProposalParams, boxes []scored[T]) []int {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		return descending(boxes[i].score,
-			boxes[j].score)
+		return descending(boxes[i].score, boxes[j].score)
 	})
 	if n := p.PreNMSTopN.Value(); n > 0 {
 		order = order[:min(n, len(order))]

@@ -56,8 +56,7 @@ not have give 0. rois get no gradient.`,
 			return nil
 		},
 		InferType: op.FloatType[ROIAlignParams],
-		Grad: prim.Adjoint(func(g *op.Grad, p ROIAlignParams,
-			h op.Entry) op.Entry {
+		Grad: prim.Adjoint(func(g *op.Grad, p ROIAlignParams, h op.Entry) op.Entry {
 			return ROIAlign.Apply(p, h, g.In(1))
 		}),
 		Ref: inType(roiAlignBack[float32], roiAlignBack[float64]),

@@ -40,8 +40,7 @@ all anchors are ignored. There is no gradient.`,
 		},
 		Inputs: prim.Inputs[MultiBoxTargetParams]("anchor", "label", "cls_pred"),
 		Outputs: func(MultiBoxTargetParams) []string {
-			return []string{"loc_target", "loc_mask",
-				"cls_target"}
+			return []string{"loc_target", "loc_mask", "cls_target"}
 		},
 		Infer:     inferTarget,
 		InferType: op.FloatType[MultiBoxTargetParams],
@@ -258,8 +257,7 @@ func (a *assignment[T]) chooseNegatives(preds []T, classes int) {
 			prob[i] = background(preds[i:], classes, len(a.state))
 		}
 		slices.SortStableFunc(candidates, func(i, j int) int {
-			return descending(prob[j],
-				prob[i])
+			return descending(prob[j], prob[i])
 		})
 		most := int(float32(count) * float32(ratio))
 		candidates = candidates[:min(most, len(candidates))]

@@ -25,8 +25,7 @@ func (g Gemm) Run(c, a, b []float32) {
 		return
 	}
 	blas32.Gemm(trans(g.TransA), trans(g.TransB), g.Alpha, matrix(a, g.M, g.K, g.TransA),
-		matrix(b, g.K, g.N, g.TransB), g.Beta,
-		matrix(c, g.M, g.N, false))
+		matrix(b, g.K, g.N, g.TransB), g.Beta, matrix(c, g.M, g.N, false))
 }
 
 func trans(t bool) blas.Transpose {

@@ -262,8 +262,7 @@ func TestUpdates(t *testing.T) {
 	}{
 		"sgd": {func(out, w, g, a, b []float32) { u.SGD(out, w, g) },
 			func(w, g, a, b float64) (float64, float64, float64) {
-				return w*(1-0.001) -
-					0.1*clip(0.5*g), a, b
+				return w*(1-0.001) - 0.1*clip(0.5*g), a, b
 			}},
 		"momentum": {func(out, w, g, a, b []float32) { u.SGDMomentum(out, w, g, a) },
 			func(w, g, a, b float64) (float64, float64, float64) {

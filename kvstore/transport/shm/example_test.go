@@ -16,8 +16,7 @@ import (
 // who receives need not know.
 func Example() {
 	network := mem.NewNetwork(1)
-	options := shm.Options{Base: func(cfg transport.Config) (transport.Endpoint,
-		error) {
+	options := shm.Options{Base: func(cfg transport.Config) (transport.Endpoint, error) {
 		return mem.Open(network, cfg)
 	}}
 	server, worker := wire.Node{Role: wire.Server}, wire.Node{Role: wire.Worker}

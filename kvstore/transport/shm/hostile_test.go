@@ -24,8 +24,7 @@ func victim(t *testing.T) (*endpoint, *mem.Network, chan wire.Message) {
 	ep, err := Open(transport.Config{Self: wire.Node{Role: wire.Server}, Incarnation: 1,
 		Handler: func(_ wire.Node, m *wire.Message) { got <- *m }},
 		Options{Base: func(cfg transport.Config) (transport.Endpoint, error) {
-			return mem.Open(n,
-				cfg)
+			return mem.Open(n, cfg)
 		}, Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -109,13 +108,11 @@ func TestLinesOfHostilePeersEnd(t *testing.T) {
 		"unknown note":    func(c *net.UnixConn) { c.Write(note('X', 0)) },
 		"offer of naught": func(c *net.UnixConn) { c.Write(note(offer, goodSize)) },
 		"two at once": func(c *net.UnixConn) {
-			c.WriteMsgUnix(note(offer, goodSize),
-				unix.UnixRights(good, good), nil)
+			c.WriteMsgUnix(note(offer, goodSize), unix.UnixRights(good, good), nil)
 		},
 		"unasked accept": func(c *net.UnixConn) { c.Write(note(accept, 0)) },
 		"accept with fd": func(c *net.UnixConn) {
-			c.WriteMsgUnix(note(accept, 0),
-				unix.UnixRights(good), nil)
+			c.WriteMsgUnix(note(accept, 0), unix.UnixRights(good), nil)
 		},
 		"unsealed": func(c *net.UnixConn) {
 			c.WriteMsgUnix(note(offer, goodSize),

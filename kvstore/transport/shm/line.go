@@ -82,8 +82,7 @@ func sameUser(conn *net.UnixConn) error {
 	var cred *unix.Ucred
 	var failed error
 	err = raw.Control(func(fd uintptr) {
-		cred, failed = unix.GetsockoptUcred(int(fd),
-			unix.SOL_SOCKET, unix.SO_PEERCRED)
+		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	switch {
 	case err != nil:

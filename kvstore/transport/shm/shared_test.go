@@ -88,8 +88,7 @@ func TestALostPeerTakesNothingAlong(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	net := mem.NewNetwork(1)
 	base := func(cfg transport.Config) (transport.Endpoint, error) { return mem.Open(net, cfg) }
-	cfg := transport.Config{Self: transporttest.Server(0), Handler: func(wire.Node,
-		*wire.Message) {
+	cfg := transport.Config{Self: transporttest.Server(0), Handler: func(wire.Node, *wire.Message) {
 	}}
 	for name, o := range map[string]shm.Options{
 		"no base": {}, "negative threshold": {Base: base, Threshold: -1},

@@ -35,8 +35,7 @@ func TestConformance(t *testing.T) {
 		{"IPC", "ipc", zmq.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			transporttest.Run(t,
-				transporttest.Suite{Open: opener(c.o, c.listen)})
+			transporttest.Run(t, transporttest.Suite{Open: opener(c.o, c.listen)})
 		})
 	}
 }

@@ -90,9 +90,8 @@ func peersWithoutAKey(t *testing.T, listen string) {
 		"plain text": raw(t, server.Addr()),
 		"unknown key": raw(t, server.Addr(),
 			withKey(stranger, rings[transporttest.Server(0)].Self.Public)...),
-		"wrong server key": raw(t, server.Addr(),
-			withKey(rings[transporttest.Worker(1)].Self,
-				rings[transporttest.Server(1)].Self.Public)...),
+		"wrong server key": raw(t, server.Addr(), withKey(rings[transporttest.Worker(1)].Self,
+			rings[transporttest.Server(1)].Self.Public)...),
 	}
 	frame := claim(transporttest.Worker(1), nil).AppendHeader(nil)
 	for name, s := range peers {

@@ -296,8 +296,7 @@ func TestRandomBytesAfterAHandshake(t *testing.T) {
 		worker.Push(server.Self, 77, []byte("healthy"))
 		server.WaitFor("the healthy message", func(list []wire.Message) bool {
 			return slices.ContainsFunc(list, func(m wire.Message) bool {
-				return m.Seq == 77 &&
-					m.From == worker.Self
+				return m.Seq == 77 && m.From == worker.Self
 			})
 		})
 	})

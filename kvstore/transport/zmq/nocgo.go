@@ -9,8 +9,8 @@ import (
 )
 
 // errNoC says why there is nothing here.
-var errNoC = errors.New("zmq: this binary was built without cgo, which ZeroMQ needs; package " +
-	"mem works within one process")
+var errNoC = errors.New("zmq: this binary was built without cgo, which ZeroMQ needs; package mem " +
+	"works within one process")
 
 // Open says that the binary was built without ZeroMQ.
 func Open(transport.Config, Options) (transport.Endpoint, error) { return nil, errNoC }
