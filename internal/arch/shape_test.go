@@ -51,11 +51,7 @@ var exempt = map[string]string{
 
 // unmet lists figures that are above their limit still. A figure may fall, never rise; a line whose
 // limit is met is taken out.
-var unmet = map[string]float64{
-	"comment kvstore/ps/server": -11,
-	"comment kvstore/ps/sched":  -17.3,
-	"comment kvstore/ps/worker": -12.3,
-}
+var unmet = map[string]float64{}
 
 // figures are the measures of a package that are beyond a limit, by their name in unmet.
 func figures(p measure.Package) map[string]float64 {

@@ -73,7 +73,8 @@ func repeated(c *wire.Calls, steps uint64) uint64 {
 	return c.First
 }
 
-// endBarrier tells a worker how many of its calls have ended.
+// endBarrier tells a worker how many of its calls have ended. It names the incarnation: a successor
+// counts its calls from 1 again.
 func (bs *barriers) endBarrier(w *wire.Member) {
 	m := bs.message(wire.TypeBarrierDone)
 	m.Target = w.Incarnation
@@ -111,7 +112,8 @@ func (bs *barriers) passBarriers() {
 	}
 }
 
-// pass counts a barrier that a worker has passed when it had begun so many steps.
+// pass counts a barrier that a worker has passed when it had begun so many steps. The counts tell
+// the calls that a successor repeats from new ones (repeated).
 func pass(c *wire.Calls, step uint64) {
 	if step <= c.Begin {
 		c.First++

@@ -19,6 +19,7 @@ type ends struct {
 	probe ps.Time
 }
 
+// newEnds returns a scheduler's knowledge when it begins: no connection counts.
 func newEnds() ends { return ends{heard: map[wire.Node]bool{}, closed: map[wire.Node]ps.Time{}} }
 
 // forget lets nobody count.

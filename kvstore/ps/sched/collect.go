@@ -20,7 +20,9 @@ type collection struct {
 	whole bool                         // its manifest is being written
 }
 
-// collector collects the parts of snapshots, one snapshot after the other.
+// collector collects the parts of snapshots, one snapshot after the other. A snapshot exists when
+// all parts and the manifest that names them are durable, and workers hear of it when a durable
+// view names its clock.
 type collector struct {
 	*desk
 	snap   *collection // nil: none is being made
@@ -49,6 +51,8 @@ func (co *collector) askSnapshot(me *wire.Member, m *wire.Message) {
 		if co.snap != nil && co.snap.whole {
 			return // one after the other
 		}
+		// The number of the view keeps attempts of a scheduler apart from attempts of the one
+		// before.
 		co.tries++
 		co.snap = &collection{clock: clock, try: uint32(co.told.Number)<<12 | co.tries&0xfff,
 			all:   all,
@@ -93,8 +97,12 @@ func (co *collector) absent() wire.Node {
 	return wire.Node{}
 }
 
+// gathered reports whether servers may be told of the snapshot: all workers that it waits for have
+// asked.
 func (co *collector) gathered() bool { return co.absent().IsZero() }
 
+// sendSnapshot tells all live servers to take the snapshot. Servers repeat the report of a part
+// that is written, so that a lost report costs one interval.
 func (co *collector) sendSnapshot() {
 	co.snap.again = co.now + co.cfg.Timing.Resend
 	for i := range co.view.Servers {
@@ -107,6 +115,7 @@ func (co *collector) sendSnapshot() {
 	}
 }
 
+// snapshotDone tells workers that a snapshot exists, or the reason for which it does not.
 func (co *collector) snapshotDone(to []wire.Node, clock uint64, failed wire.Failure) {
 	for _, n := range to {
 		m := co.message(wire.TypeSnapshotDone)
@@ -119,6 +128,7 @@ func (co *collector) snapshotDone(to []wire.Node, clock uint64, failed wire.Fail
 // when its manifest is durable.
 func (co *collector) collect(me *wire.Member, m *wire.Message) {
 	c, r := co.snap, m.SnapshotResult()
+	// Reports of an attempt that was given up may come late: their files are of no use.
 	if c == nil || r.Clock != c.clock || r.Try != c.try {
 		if r.Failure == 0 && r.Clock > co.view.Snapshot {
 			// the attempt has failed meanwhile

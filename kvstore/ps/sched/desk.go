@@ -59,15 +59,18 @@ func (d *desk) each(f func(m *wire.Member)) {
 	}
 }
 
+// message returns a message of the scheduler without contents.
 func (d *desk) message(t wire.Type) wire.Message {
 	return wire.Message{Type: t, Job: d.cfg.Job, From: node.Scheduler}
 }
 
+// send puts a message into the outbox. Its payload must stay as it is until the outbox is emptied.
 func (d *desk) send(to wire.Node, m wire.Message) {
 	d.out.Sends = append(d.out.Sends, ps.Send{To: to, Msg: m})
 }
 
-// tell sends the view that is durable to a node.
+// tell sends the view that is durable to a node. Views are not acknowledged: a node that has missed
+// one names an older one in its next heartbeat, and is told again.
 func (d *desk) tell(n wire.Node) {
 	if d.told.Number == 0 {
 		return // everybody is told when there is one
@@ -94,17 +97,18 @@ func (d *desk) counts(m *wire.Member) bool {
 	return !m.Left && (m.Alive || d.cfg.Policy != ps.Shrink)
 }
 
+// replica returns a copy on the process that holds a server's place now.
 func (d *desk) replica(rank int) wire.Replica {
 	return wire.Replica{Server: uint16(rank), Incarnation: d.view.Servers[rank].Incarnation}
 }
 
-// current reports whether a copy's process still holds its place, alive or not; alive whether it is
-// heard of as well.
+// current reports whether a copy's process still holds its place, alive or not.
 func (d *desk) current(r wire.Replica) bool {
 	return !r.IsZero() && d.view.Servers[r.Server].Incarnation == r.Incarnation &&
 		!d.view.Servers[r.Server].Left
 }
 
+// alive reports whether a copy's process holds its place and is heard of.
 func (d *desk) alive(r wire.Replica) bool {
 	return d.current(r) && d.view.Servers[r.Server].Alive
 }

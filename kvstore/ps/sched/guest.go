@@ -29,7 +29,8 @@ type guests struct {
 // promiseLasts is how many Dead intervals a guest may take to join.
 const promiseLasts = 10
 
-// guest answers a process that asks for a rank.
+// guest answers a process that asks for a rank. A repeated question gets the same place, because
+// the promise is found by the nonce.
 func (gs *guests) guest(from wire.Node, m *wire.Message) {
 	h, err := wire.DecodeHello(m.Payload)
 	if err != nil || h.Rank != -1 || from.Role != wire.Server && from.Role != wire.Worker {

@@ -25,6 +25,7 @@ type members struct {
 	forgot ps.Time
 }
 
+// newMembers returns the members of a job of which no process has been heard of yet.
 func newMembers(d *desk) members {
 	return members{desk: d, last: map[wire.Node]ps.Time{}, seen: map[wire.Node]uint64{},
 		buried: map[wire.Node]uint64{}, beats: map[wire.Node]wire.Heartbeat{},
@@ -65,7 +66,7 @@ func (ms *members) giveUp() {
 }
 
 // prove wants servers to name a view that is yet to be made before anything is decided for their
-// sake.
+// sake. It is called when a server is given up, and when the scheduler begins or has stood still.
 func (ms *members) prove() {
 	ms.proof, ms.changed = ms.view.Number+1, true
 }

@@ -43,7 +43,7 @@ func (pl *placement) place() {
 }
 
 // placeFirst spreads the shards over the servers when all are there. Empty copies are equal:
-// backups are in sync from the start.
+// backups are in sync from the start, and a job needs no transfer to begin.
 func (pl *placement) placeFirst() {
 	n := len(pl.view.Servers)
 	for i := range pl.view.Servers {
@@ -115,6 +115,7 @@ func (pl *placement) takeBack(id uint32, sh *wire.Shard) bool {
 	}
 	was := &pl.told.Shards[id]
 	r := was.Primary
+	// The backup of that view has everything as well, if it was in sync.
 	if was.InSync && pl.hopeless(r) {
 		r = was.Backup
 	}
@@ -132,13 +133,15 @@ func (pl *placement) takeBack(id uint32, sh *wire.Shard) bool {
 	return true
 }
 
-// drop takes a shard's backup out. The new epoch tells the primary that it may commit alone.
+// drop takes a shard's backup out. The new epoch tells the primary that it may commit alone; the
+// old backup, if it lives, takes no entries of the new epoch, and makes its copy anew when it is
+// chosen again.
 func (pl *placement) drop(sh *wire.Shard) {
 	sh.Epoch++
 	sh.Backup, sh.InSync, sh.Swapped = wire.Replica{}, false, false
 }
 
-// promote makes the backup the primary.
+// promote makes the backup the primary, in a new epoch and without a backup.
 func (pl *placement) promote(id uint32, sh *wire.Shard) {
 	sh.Primary = sh.Backup
 	pl.drop(sh)
@@ -148,7 +151,8 @@ func (pl *placement) promote(id uint32, sh *wire.Shard) {
 		"")
 }
 
-// candidate returns the live server with the fewest copies that is not the primary.
+// candidate returns the live server with the fewest copies that is not the primary. Primaries and
+// backups count alike: both apply every entry of the log.
 func (pl *placement) candidate(primary wire.Replica) (wire.Replica, bool) {
 	best, least := -1, 0
 	for i := range pl.view.Servers {

@@ -8,6 +8,9 @@ import (
 )
 
 // admission lets new incarnations of workers in, and tells them how far their predecessors were.
+//
+// A new incarnation numbers its pushes from 1. So all copies must forget the sequences of its
+// predecessor at the same place of the log, before the first push of the new one (kindJoin).
 type admission struct {
 	*host
 	*seat
@@ -17,7 +20,8 @@ type admission struct {
 	*questions
 }
 
-// joining reports whether an entry that lets a worker's incarnation in is in the log already.
+// joining reports whether an entry that lets a worker's incarnation in is in the log already. The
+// view may name the incarnation several times before the entry is committed.
 func (ad *admission) joining(rank int, inc uint32) bool {
 	for i := ad.commit + 1; i <= ad.next; i++ {
 		if le := ad.log.At(i); le != nil && le.kind == kindJoin && int(le.id.Key) == rank &&
@@ -28,7 +32,8 @@ func (ad *admission) joining(rank int, inc uint32) bool {
 	return false
 }
 
-// appendJoin lets a worker's new incarnation in.
+// appendJoin lets a worker's new incarnation in. Where rounds may close without the worker nobody
+// waits for it (total is 1) until it has said where it starts.
 func (ad *admission) appendJoin(rank int, inc uint32) {
 	ad.receipts[rank].forget(ad.host)
 	le := ad.newEntry(kindJoin)
@@ -42,7 +47,8 @@ func (ad *admission) appendJoin(rank int, inc uint32) {
 
 // begin takes in where a worker starts: it has asked all shards how far they are, and starts behind
 // the furthest, the same everywhere. Rounds before that do not wait for it: otherwise it would wait
-// for rounds that others have not begun, and they for rounds that it has not.
+// for rounds that others have not begun, and they for rounds that it has not. The answer comes when
+// the start is committed, so that it survives the loss of the primary.
 func (ad *admission) begin(m *wire.Message) {
 	rk := &ad.ranks[m.From.Rank]
 	if !rk.away {
@@ -52,6 +58,7 @@ func (ad *admission) begin(m *wire.Message) {
 		ad.me.Send(m.From, a, nil)
 		return
 	}
+	// A repeated message finds the entry of the first one in the log and adds no second.
 	for i := ad.commit + 1; i <= ad.next; i++ {
 		if le := ad.log.At(i); le.kind == kindStart && le.id.Key == uint32(m.From.Rank) {
 			ad.park(m, ad.behind()) // on its way to the backup
@@ -65,11 +72,15 @@ func (ad *admission) begin(m *wire.Message) {
 	for _, v := range [...]uint64{at.Round, at.Push, at.Step} {
 		le.own = binary.LittleEndian.AppendUint64(le.own, v)
 	}
+	// The question waits before the entry is appended: a primary without a backup commits at once,
+	// and the commit answers it.
 	ad.park(m, ad.behind())
 	ad.append(le)
 }
 
-// cursor tells a worker how far its pushes are committed.
+// cursor tells a worker how far its pushes are committed: for each slice its clock, and the version
+// of the value. The join is in the log before it is answered: pushes of the predecessor that are
+// still under way find their incarnation replaced, so the clocks of the answer are final.
 func (ad *admission) cursor(m *wire.Message) {
 	rank := int(m.From.Rank)
 	if ad.ranks[rank].incarnation != m.Incarnation {
@@ -85,6 +96,8 @@ func (ad *admission) cursor(m *wire.Message) {
 		c.Last = max(c.Last, ad.ranks[r].tick)
 	}
 	for _, e := range ad.order {
+		// A key without rounds counts changes in its version. A worker compares versions with
+		// clocks, and so is told the clock of the worker that has pushed most.
 		version := e.version
 		if e.direct {
 			version = slices.Max(e.clocks)

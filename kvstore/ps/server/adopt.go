@@ -5,7 +5,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// adoptShards makes the server's copies agree with its view.
+// adoptShards makes the server's copies agree with its view. It looks at roles first and then at
+// members, because a new primary lets new incarnations of workers in.
 func (s *Server) adoptShards() {
 	me := wire.Replica{Server: s.me.Self.Rank, Incarnation: s.me.Inc}
 	for len(s.shards) < len(s.me.View.Shards) {
@@ -32,14 +33,17 @@ func (s *Server) adoptShards() {
 	}
 }
 
-// fresh puts an empty copy of a shard in the place of the one before.
+// fresh puts an empty copy of a shard in the place of the one before. From now on an empty copy of
+// this shard is never taken for a complete one.
 func (s *Server) fresh(id uint32, place wire.Shard) *shard {
 	sh := newShard(s.host, s.rounds, id, place)
 	s.shards[id], s.had[id] = sh, true
 	return sh
 }
 
-// lead makes the server the primary of a shard, or lets it stay so in a new view.
+// lead makes the server the primary of a shard, or lets it stay so in a new view. A server whose
+// copy is not complete must not serve: it would show a state that lacks committed pushes. It
+// reports the shard as lost.
 func (s *Server) lead(id uint32, place wire.Shard) {
 	sh := s.shards[id]
 	switch {
@@ -62,12 +66,14 @@ func (s *Server) lead(id uint32, place wire.Shard) {
 	case sh.role == backup:
 		sh.promote()
 	}
+	// In a new epoch nothing is known of the backup: it may have dropped its copy in the meantime.
 	if sh.epoch != place.Epoch || sh.place.Backup != place.Backup {
 		sh.peer = nil
 	}
 	sh.epoch, sh.place = place.Epoch, place
 	switch {
 	case place.Backup.IsZero():
+		// The view says that no other copy may be promoted: this one commits alone.
 	case sh.peer == nil:
 		sh.peer = newPeer(place, sh.next)
 		if place.Swapped {
@@ -78,7 +84,9 @@ func (s *Server) lead(id uint32, place wire.Shard) {
 	}
 }
 
-// follow makes the server a backup of a shard.
+// follow makes the server a backup of a shard. It keeps its copy if that belongs to the same log:
+// in the same epoch, or in the next one after a swap, in which it was the primary. Any other copy
+// may hold entries that were never committed, and is made anew from a transfer.
 func (s *Server) follow(id uint32, place wire.Shard) {
 	sh := s.shards[id]
 	initial := sh == nil && !s.had[id] && place.InSync // as in lead
@@ -101,7 +109,8 @@ func (s *Server) follow(id uint32, place wire.Shard) {
 	sh.epoch, sh.place = place.Epoch, place
 }
 
-// earlyBytes is the number of bytes kept of messages that came before the view that they need.
+// earlyBytes is the number of bytes kept of messages that came before the view that they need, of
+// all workers together. Messages beyond that are dropped, and repeated by their senders.
 const earlyBytes = 1 << 20
 
 // early keeps a message of a worker that knows a newer view than the server, which asks for it.
@@ -128,7 +137,8 @@ func (s *Server) early(m *wire.Message) {
 	s.ahead = append(s.ahead, c)
 }
 
-// catchUp handles the messages that came before the view that they need.
+// catchUp handles the messages that came before the view that they need. A message that needs a
+// newer view still is kept once more.
 func (s *Server) catchUp() {
 	list := s.ahead
 	s.ahead = nil

@@ -24,10 +24,10 @@ const (
 // log entry for each: changes of an entry before its part are of no interest to the backup, later
 // ones come later. No copy of the whole state is ever made.
 type peer struct {
-	replica wire.Replica
+	replica wire.Replica // server and incarnation that have the copy
 	phase   phase
-	acked   uint64
-	end     uint64 // index of the entry that ends the transfer
+	acked   uint64 // the backup has all entries of the log up to here
+	end     uint64 // index of the entry that ends the transfer; 0: it has not been appended
 	// last index committed before the backup counted, which it must have before it may be promoted
 	must uint64
 	// index of the entry by which a swap began, which the backup must have before the next one
@@ -35,10 +35,13 @@ type peer struct {
 	pos  int // next entry of shard.order to send
 	// while the backup catches up: the last entry that has been sent again; otherwise 0
 	again uint64
+	// when an entry was sent last, or acknowledged: the time from which it is repeated
 	sent  ps.Time
-	asked ps.Time
+	asked ps.Time // when the scheduler may be asked again to make the backup promotable
 }
 
+// newPeer returns a backup that has nothing, or, if the view calls it in sync, all that was
+// committed: then the log goes on from next.
 func newPeer(place wire.Shard, next uint64) *peer {
 	p := &peer{replica: place.Backup, acked: next}
 	if place.InSync {
@@ -59,6 +62,12 @@ const (
 )
 
 // pump goes on with a transfer. It reports whether it has added to the log.
+//
+// The transfer is a part of the log: a mark at its beginning, one part for each entry, a mark at
+// its end. So a part is at the place in the log at which its state was taken, and the backup
+// applies the entries behind it as any other. When the end is acknowledged the primary begins to
+// wait for the backup, and asks the scheduler to make it promotable when the backup has all that
+// was committed before that.
 func (j *journal) pump() bool {
 	p := j.peer
 	if p == nil {
@@ -66,6 +75,8 @@ func (j *journal) pump() bool {
 	}
 	switch p.phase {
 	case waiting:
+		// Entries that are not committed would reach the backup neither in the state nor in its
+		// log.
 		if j.commit != j.next {
 			return false
 		}
@@ -82,6 +93,8 @@ func (j *journal) pump() bool {
 			}
 			return false
 		}
+		// Parts are as large as slices: a few are on their way at a time, so that pushes, which go
+		// through the same log, do not wait behind the whole state.
 		if j.next-p.acked > transferAhead {
 			return false
 		}
@@ -107,7 +120,8 @@ func (j *journal) appendMarker(k kind, payload []byte) {
 	j.append(le)
 }
 
-// replicated takes in a backup's acknowledgement.
+// replicated takes in a backup's acknowledgement. Indices beyond the log are of another epoch's
+// log, and mean nothing.
 func (j *journal) replicated(m *wire.Message) {
 	p, r := j.peer, m.LogReceipt()
 	if p == nil || r.Index > j.next {
@@ -145,7 +159,8 @@ func (j *journal) requestSync() {
 	j.me.Send(node.Scheduler, m, nil)
 }
 
-// tickPeer sends entries again that the backup has not acknowledged.
+// tickPeer sends entries again that the backup has not acknowledged. A new copy that cannot keep up
+// with the log is given up, for the log keeps all entries that it lacks.
 func (j *journal) tickPeer() {
 	p := j.peer
 	if p == nil {
@@ -178,7 +193,8 @@ func (j *journal) sendAgain() {
 	}
 }
 
-// diverged asks the scheduler to drop the backup.
+// diverged asks the scheduler to drop the backup. Until the next view nothing changes: only the
+// scheduler may say that the primary commits alone.
 func (j *journal) diverged(why string) {
 	j.me.Out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: j.peer.replica.Server},
 		j.id,
@@ -189,7 +205,8 @@ func (j *journal) diverged(why string) {
 	j.me.Send(node.Scheduler, m, nil)
 }
 
-// turn begins the log of a primary that has changed places with its backup.
+// turn begins the log of a primary that has changed places with its backup. The mark is the first
+// entry; a repeated swap waits until the backup has acknowledged it.
 func (j *journal) turn() {
 	j.peer.turn = j.next + 1
 	j.appendMarker(kindTurn, nil)

@@ -33,16 +33,18 @@ func (b *buffer) data() []byte { return b.raw[b.head:] }
 // entry returns the values with a head for n contributors in front.
 func (b *buffer) entry(n int) []byte { return b.raw[b.head-wire.EntrySize(n):] }
 
-// pool keeps buffers of one size.
+// pool keeps buffers of one size, for one entry. An entry in steady use takes all its buffers from
+// here: the value, the version before, sums of open rounds.
 type pool struct {
-	mem    *memory
-	head   int
-	size   int
+	mem    *memory // of the server
+	head   int     // bytes in front of the values, for the head of a log entry
+	size   int     // bytes of values
 	free   []*buffer
-	closed bool
+	closed bool // the entry is gone: buffers that come back are freed
 }
 
-// memory hands out and takes back the memory of pools.
+// memory hands out and takes back the memory of pools. It counts for Config.Memory and for people;
+// a driver may provide memory that a transport sends without a copy.
 type memory struct {
 	alloc  func(int) []byte
 	freed  func([]byte)
@@ -50,6 +52,7 @@ type memory struct {
 	slices uint64 // bytes of one value of every entry
 }
 
+// get returns n bytes, of unspecified contents when the memory is not the Go heap's.
 func (m *memory) get(n int) []byte {
 	m.used += uint64(n)
 	if m.alloc != nil {
@@ -58,6 +61,7 @@ func (m *memory) get(n int) []byte {
 	return make([]byte, n)
 }
 
+// put takes back memory of get.
 func (m *memory) put(b []byte) {
 	m.used -= uint64(len(b))
 	if m.freed != nil {
@@ -65,7 +69,8 @@ func (m *memory) put(b []byte) {
 	}
 }
 
-// get returns a buffer with one reference and unspecified contents.
+// get returns a buffer with one reference and unspecified contents. It allocates when all buffers
+// of the entry are in use.
 func (p *pool) get() *buffer {
 	if n := len(p.free); n > 0 {
 		b := p.free[n-1]
@@ -78,13 +83,14 @@ func (p *pool) get() *buffer {
 	return b
 }
 
-// hold adds a reference.
+// hold adds a reference and returns the buffer.
 func (b *buffer) hold() *buffer {
 	b.refs++
 	return b
 }
 
-// release gives up a reference. A nil buffer has none.
+// release gives up a reference. A nil buffer has none. With the last one the memory goes back to
+// the entry's pool, or is freed if the entry is gone.
 func (b *buffer) release() {
 	if b == nil {
 		return

@@ -28,6 +28,58 @@
 //	intake     pushes
 //	snapshots  parts of snapshots
 //
+// # Numbers
+//
+//	incarnation  of a process: no other process of the job has it; a successor has a higher one
+//	epoch        of a shard: rises with every change of its primary and every loss of a backup
+//	index        of a log entry: copies that have applied the same index are equal
+//	sequence     of a push, by worker and shard, from 1 on for every incarnation
+//	clock        of a push, by place and slice: a successor repeats it under another sequence
+//	version      of a value: the last round in it; of a key without rounds the changes
+//	tick         of a worker: the last step of its tables
+//
+// # Messages
+//
+//	from the scheduler  View: Server.adoptShards; Snapshot: snapshots
+//	from workers        Push, PushPull, Tick, Probe: intake; Pull: pulls;
+//	                    Init, Optimizer: creation; AskCursor: admission
+//	from servers        Replicate: follower; Replicated: journal
+//
+// A message of a worker counts if it names the shard's epoch and its sender's incarnation is the
+// one in the view. A server that sees a later epoch or incarnation asks for the view, and keeps the
+// messages that it cannot judge yet (Server.early); it refuses earlier ones, so that their senders
+// ask.
+//
+// # Outcomes
+//
+// A push ends in one of three ways, which its acknowledgement says. Applied: it is in the value.
+// Known: an earlier process in the place has made it, and it was in the value before. Late: its
+// round was closed without it, and it counts nowhere. All three are in the log, so that a worker
+// that asks again hears the same, whichever server leads by then.
+//
+// # A round
+//
+// A push comes in and is checked against the sequence of its worker (intake). It is added to the
+// sum of its round in the order of the ranks (rounds). When all workers that count have contributed
+// the sum becomes an entry of the log (journal) and goes to the backup (follower). When the backup
+// has it the sum becomes the value, by way of the optimizer if there is one (replica); pulls that
+// waited are answered (pulls), and the pushes acknowledged (ledger).
+//
+// # Roles
+//
+// A view names the primary and the backup of a shard. A server takes over a role when it adopts the
+// view, and never by itself. A backup that is promoted has everything that was committed; workers
+// repeat the rest. A copy that is made anew gets the state inside the log, one entry of the shard
+// at a time, while training goes on.
+//
+// # Memory
+//
+// Values, sums and pushes that wait are in buffers of one size per slice (buffer.go). A message
+// refers to the buffer that it carries; a buffer that a message still refers to is never written.
+// Pushes that wait for a lower rank stay where the transport received them, if it lends them out
+// (wire.Owner). Config.Memory bounds the sum of all that keys may ever need: a key that does not
+// fit is refused when it is created.
+//
 // # The log
 //
 // Only entries of the log change the replicated state. The primary appends an entry, sends it to

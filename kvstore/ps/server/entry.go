@@ -5,33 +5,51 @@ import (
 	"gomx/kvstore/ps"
 )
 
-// form is the shape of a slice of a key.
+// form is the shape of a slice of a key. It is fixed when the slice is created.
 type form struct {
-	slices uint16 // of the key
+	slices uint16 // number of slices of the key
 	dtype  dtype.Type
-	direct bool   // pushes are applied one by one
+	direct bool   // pushes are applied one by one, not in rounds
 	total  uint64 // bytes of the key; of a row when the slice is a block of a table
 	size   int    // bytes of the slice
 	row    int    // bytes of a row; 0 when the key is no table
 }
 
-// entry is one slice of a key. Its version is at most closed; rounds exist above version only.
+// entry is one slice of a key on one copy of its shard. The first fields are replicated; a primary
+// has rounds and pulls beside them.
+//
+// Invariants:
+//  1. version <= closed: a round is closed when it is in the log, and has its version when it is
+//     committed.
+//  2. rounds holds rounds above version only, sorted by clock.
+//  3. value has size bytes. A buffer that messages refer to is never written (writable).
 type entry struct {
 	id ps.ID
 	form
-	pool    *pool   // of buffers for values and sums
-	value   *buffer // owned, as is prev
-	prev    *buffer // the version before; nil: it is not kept
+	// buffers of size bytes, for values and sums of this entry
+	pool *pool
+	// the current value; the entry holds one reference to it, and one to prev
+	value *buffer
+	// the value of the version before, for workers that repeat its round; nil: it is not kept
+	prev *buffer
+	// number of the last round that is in value; of an entry without rounds the number of
+	// changes
 	version uint64
-	clocks  []uint64 // last committed push of each rank
+	// last committed push of each rank
+	clocks []uint64
 	// rounds up to here do not wait for a rank; never while it has not said where it starts
 	starts []uint64
-	since  uint64 // index of the log entry that created it
+	// index of the log entry that created it
+	since uint64
 
-	// Of a primary.
-	closed uint64   // last round in the log
-	rounds []*round // above version, in order
-	parked []parked // pulls that wait for a later version
+	// The rest is of a primary, and is forgotten when another server takes over.
+
+	// last round in the log
+	closed uint64
+	// rounds that have begun and are not committed
+	rounds []*round
+	// pulls that wait for a later version
+	parked []parked
 }
 
 // clock returns the version that a puller may rely on: for rounds the last one applied, otherwise
@@ -52,7 +70,8 @@ func (e *entry) clock(h *host) uint64 {
 	return low
 }
 
-// open returns the round with a clock, if it has begun.
+// open returns the round with a clock, nil if it has not begun. Few rounds are open at a time
+// (Config.Ahead), so they are looked through.
 func (e *entry) open(clock uint64) *round {
 	for _, rd := range e.rounds {
 		if rd.clock == clock {
@@ -78,7 +97,8 @@ func (e *entry) close(rs *rounds) {
 	e.pool.close()
 }
 
-// writable returns the value's memory for a change in place, or a copy if somebody still reads it.
+// writable returns the value's memory for a change in place, or a copy if somebody still reads it:
+// a message that is being sent must not change under the transport.
 func (e *entry) writable() []byte {
 	if e.value.refs > 1 {
 		b := e.pool.get()
@@ -89,6 +109,8 @@ func (e *entry) writable() []byte {
 	return e.value.data()
 }
 
+// prevData returns the version before, nil if it is not kept. Keys without rounds have no repeated
+// rounds, and so need none.
 func (e *entry) prevData() []byte {
 	if e.prev == nil || e.direct {
 		return nil
@@ -106,7 +128,7 @@ func (e *entry) furthest() uint64 {
 	return 0
 }
 
-// insert keeps rounds in order.
+// insert adds a round where its clock belongs: workers may be a round apart.
 func (e *entry) insert(rd *round) {
 	e.rounds = append(e.rounds, rd)
 	for i := len(e.rounds) - 1; i > 0 && e.rounds[i-1].clock > rd.clock; i-- {

@@ -8,6 +8,14 @@ import (
 )
 
 // follower is the part of a copy that is a backup: it applies the log of the primary.
+//
+// It takes entries in the order of their indices only, and drops all others: the primary repeats
+// from the first that is not acknowledged. An entry is applied at once, before the primary has
+// committed it; this is safe because a backup answers no worker, and if it is promoted the entry
+// counts.
+//
+// A copy that was the primary until a swap begins with a tail: entries of its own log that it had
+// not committed. The mark of its successor (kindTurn) says how many of them the successor has.
 type follower struct {
 	*host
 	*seat
@@ -16,15 +24,18 @@ type follower struct {
 	tail     bool   // was the primary, and does not know yet how much of its log counts
 	answer   bool   // owes the primary an acknowledgement
 	checkAt  uint64 // index of the last comparison; 0: none
-	checkSum uint32
+	checkSum uint32 // checksum of the state after that entry
 }
 
-// replicate takes in an entry of the primary's log.
+// replicate takes in an entry of the primary's log. Acknowledgements are sent once for all messages
+// that were handled together, for repeated entries too: their acknowledgement may have been lost.
 func (f *follower) replicate(m *wire.Message) {
 	f.answer = true
 	at := m.LogPlace()
 	k := kind(at.Kind)
 	if f.blank {
+		// A copy without a state can follow no log: it waits for the beginning of a transfer, which
+		// the primary repeats like any entry.
 		if k != kindBegin {
 			return
 		}
@@ -95,7 +106,8 @@ func (f *follower) checkEntry(m *wire.Message, body *wire.Entry) error {
 	return f.cfg.Arithmetic.Check(body.Payload, e.size, e.dtype, m.Codec)
 }
 
-// entryOf makes a log entry of a message. Sums are kept in memory that can become the value.
+// entryOf makes a log entry of a message, whose payload belongs to the transport. Sums are kept in
+// memory that can become the value; parts of a transfer are read at once, and so are not copied.
 func (f *follower) entryOf(m *wire.Message, body *wire.Entry) *logEntry {
 	at := m.LogPlace()
 	le := f.newEntry(kind(at.Kind))
@@ -119,7 +131,8 @@ func (f *follower) entryOf(m *wire.Message, body *wire.Entry) *logEntry {
 	return le
 }
 
-// applyTransfer takes over a part of a new copy's state.
+// applyTransfer takes over a part of a new copy's state. A damaged part leaves the copy incomplete
+// and the entry without an acknowledgement, so that the primary gives the copy up.
 func (f *follower) applyTransfer(k kind, payload []byte) {
 	var err error
 	if k == kindPart {
@@ -135,7 +148,8 @@ func (f *follower) applyTransfer(k kind, payload []byte) {
 	}
 }
 
-// answerPrimary acknowledges the entries that the backup has.
+// answerPrimary acknowledges the entries that the backup has, and reports the checksum at the last
+// index where copies are compared.
 func (f *follower) answerPrimary() {
 	m := f.me.Message(wire.TypeReplicated)
 	m.Shard, m.Epoch = f.id, f.epoch
@@ -144,7 +158,8 @@ func (f *follower) answerPrimary() {
 }
 
 // turned reports whether a former primary may take in a message of its successor's log. The mark
-// makes it a backup like any other.
+// makes it a backup like any other. Its index is within the tail or right behind it, for the
+// successor had a part of the same log.
 func (f *follower) turned(m *wire.Message) bool {
 	at := m.LogPlace()
 	if kind(at.Kind) != kindTurn || at.Index <= f.commit ||
@@ -155,7 +170,8 @@ func (f *follower) turned(m *wire.Message) bool {
 	return true
 }
 
-// cut applies the tail of a former primary's log up to an index and forgets the rest.
+// cut applies the tail of a former primary's log up to an index and forgets the rest. No worker has
+// heard of the rest: it was not committed, and workers repeat it.
 func (f *follower) cut(last uint64) {
 	f.tail = false
 	for !f.log.Empty() {

@@ -9,7 +9,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// creation creates entries and sets optimizers.
+// creation creates entries and sets optimizers. Worker 0 gives the value or the optimizer; the
+// others ask for the same, and are answered when it is there.
 type creation struct {
 	*host
 	*seat
@@ -19,7 +20,8 @@ type creation struct {
 }
 
 // init creates an entry, or says that it exists. Only a message with FlagCreate creates. A block of
-// a table (FlagRows) begins with zeros when it has no payload.
+// a table (FlagRows) begins with zeros when it has no payload. A worker that asks for another shape
+// than the entry has is refused: its program differs from the others'.
 func (cr *creation) init(m *wire.Message) {
 	id := ps.ID{Key: m.Key, Slice: m.Slice}
 	if e := cr.entries[id]; e != nil {
@@ -45,6 +47,8 @@ func (cr *creation) init(m *wire.Message) {
 		cr.reject(m, wire.ReasonMemory)
 		return
 	}
+	// Created, and not committed: the answer must wait, because a promoted backup might not have
+	// it.
 	for i := cr.commit + 1; i <= cr.next; i++ {
 		if le := cr.log.At(i); le.kind == kindInit && le.id == id {
 			cr.park(m, cr.behind()) // on its way to the backup
@@ -66,7 +70,9 @@ func (cr *creation) init(m *wire.Message) {
 	cr.append(le)
 }
 
-// initSize returns the bytes of the slice that a message creates.
+// initSize returns the bytes of the slice that a message creates, and checks its description and
+// value. The size of a slice follows from the key's total and the number of slices, so that workers
+// and servers never disagree; a block of a table says its size.
 func initSize(m *wire.Message) (int, error) {
 	t := dtype.Type(int8(m.DType))
 	if !t.Valid() || m.Slices == 0 {
@@ -92,7 +98,9 @@ func initSize(m *wire.Message) (int, error) {
 }
 
 // affords reports whether the server can take one round of one more entry from every worker, with
-// everything it has promised.
+// everything it has promised: of each entry the value, the version before, and for every open round
+// a push of every worker that waits for lower ranks. So memory runs out when a key is created,
+// where a program can be told, and never in the middle of training.
 func (cr *creation) affords(size int) bool {
 	if cr.cfg.Memory == 0 {
 		return true
@@ -100,6 +108,7 @@ func (cr *creation) affords(size int) bool {
 	return (cr.mem.slices+uint64(size))*uint64(2+cr.cfg.Ahead*cr.cfg.Workers) <= cr.cfg.Memory
 }
 
+// answerInit tells a worker that an entry exists.
 func (cr *creation) answerInit(e *entry, m *wire.Message) {
 	a := cr.me.Message(wire.TypeInit)
 	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = cr.id, cr.epoch, m.Seq, e.id.Key,
@@ -130,7 +139,8 @@ func (cr *creation) crowded(m *wire.Message) bool {
 // and not committed.
 const logBytes = 64 << 20
 
-// setOptimizer puts an optimizer into the log, unless it is known.
+// setOptimizer puts an optimizer into the log, unless it is known. Versions order the calls of a
+// program: a repeated or late message with a lower version changes nothing.
 func (cr *creation) setOptimizer(m *wire.Message) {
 	spec, err := wire.DecodeSpec(m.Payload)
 	if err != nil {
@@ -163,6 +173,7 @@ func (cr *creation) setOptimizer(m *wire.Message) {
 	cr.append(le)
 }
 
+// answerOptimizer tells a worker the version of the optimizer that is set.
 func (cr *creation) answerOptimizer(m *wire.Message) {
 	a := cr.me.Message(wire.TypeOptimizer)
 	a.Shard, a.Epoch, a.Seq, a.Target = cr.id, cr.epoch, m.Seq, m.Incarnation

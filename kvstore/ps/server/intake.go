@@ -11,6 +11,10 @@ import (
 
 // intake takes in the pushes of workers, puts sums and single pushes into the log, and closes
 // rounds.
+//
+// Every push has two numbers. The sequence counts the pushes of one process on one shard: it finds
+// repetitions of messages, and gaps. The clock counts the pushes of one place to one slice: it
+// finds pushes that a successor makes again, under a new sequence. A push counts if both are new.
 type intake struct {
 	*host
 	*seat
@@ -22,6 +26,10 @@ type intake struct {
 }
 
 // push takes in a push, a fused push and pull, a tick, or a probe.
+//
+// Pushes of a worker are taken in in the order of their sequences. One that is behind a gap is
+// dropped, not kept: the worker repeats it with the one that was lost, and the server needs no
+// memory for it. A push beyond the window cannot be noted, and the worker knows that it must wait.
 func (in *intake) push(m *wire.Message) {
 	rank := int(m.From.Rank)
 	rk, rc := &in.ranks[rank], &in.receipts[rank]
@@ -30,6 +38,7 @@ func (in *intake) push(m *wire.Message) {
 		// again
 		return
 	}
+	// Receipts are not replicated: after a promotion the log knows of more pushes than they do.
 	rc.received = max(rc.received, rk.low)
 	for rk.has(rc.received + 1) {
 		rc.received++
@@ -69,6 +78,8 @@ func (in *intake) push(m *wire.Message) {
 	if !rows && !e.direct {
 		in.skipRounds(e, m.Clock)
 	}
+	// A push that is committed while it is handled needs no acknowledgement of its own if the value
+	// goes out with it.
 	if m.Type == wire.TypePushPull {
 		in.fused.seq, in.fused.rank, in.fused.committed = m.Seq, m.From.Rank, false
 		defer in.unfuse()
@@ -94,7 +105,8 @@ func (in *intake) push(m *wire.Message) {
 	}
 }
 
-// fits checks a payload.
+// fits checks a payload. It refuses a step whose rows have more than twice the bytes that a worker
+// may change, heads and padding included.
 func (in *intake) fits(e *entry, m *wire.Message) error {
 	if m.Flags&wire.FlagRows != 0 {
 		if n := len(in.receipts[m.From.Rank].step.bytes) + len(m.Payload); n > 2*node.TickLimit {
@@ -108,7 +120,9 @@ func (in *intake) fits(e *entry, m *wire.Message) error {
 	return in.cfg.Arithmetic.Check(m.Payload, e.size, e.dtype, m.Codec)
 }
 
-// duplicate answers a push that has been taken in before.
+// duplicate answers a push that has been taken in before. Its outcome is sent again if it is
+// committed; otherwise the worker hears of it when it is. A fused pull is answered in any case: the
+// value may be the message that was lost.
 func (in *intake) duplicate(m *wire.Message) {
 	in.stats.Duplicates++
 	rc := &in.receipts[m.From.Rank]
@@ -129,7 +143,8 @@ func contributor(m *wire.Message, o wire.Outcome) wire.Contributor {
 	return wire.Contributor{Rank: m.From.Rank, Outcome: o, Incarnation: m.Incarnation, Seq: m.Seq}
 }
 
-// skip puts a push into the log that changes nothing.
+// skip puts a push into the log that changes nothing. It has to go through the log all the same:
+// its sequence must be marked on both copies, or the window of the worker would not move on.
 func (in *intake) skip(e *entry, m *wire.Message, o wire.Outcome) {
 	le := in.newEntry(kindSkip)
 	le.head(contributor(m, o))
@@ -137,7 +152,9 @@ func (in *intake) skip(e *entry, m *wire.Message, o wire.Outcome) {
 	in.appendTo(e, le)
 }
 
-// pushDirect applies a push on its own, unless an earlier incarnation of the worker has sent it.
+// pushDirect applies a push on its own, unless an earlier incarnation of the worker has sent it. A
+// push of plain values is kept in a buffer of the entry, so that a backup gets it without another
+// copy.
 func (in *intake) pushDirect(e *entry, m *wire.Message) {
 	if m.Clock <= e.clocks[m.From.Rank] {
 		in.skip(e, m, wire.Known)
@@ -157,9 +174,12 @@ func (in *intake) pushDirect(e *entry, m *wire.Message) {
 	in.appendTo(e, le)
 }
 
-// pushRound adds a push to its round.
+// pushRound adds a push to its round. A push for a round that is closed is late, unless the round
+// has it from an earlier incarnation. Without backup workers it goes into the sum at once if its
+// turn among the ranks has come; a round with backup workers keeps all pushes until it closes.
 func (in *intake) pushRound(e *entry, m *wire.Message) {
 	rank := int(m.From.Rank)
+	// Committed before, by a process whose place this worker has taken over.
 	if m.Clock <= e.clocks[rank] {
 		in.skip(e, m, wire.Known)
 		return
@@ -186,12 +206,15 @@ func (in *intake) pushRound(e *entry, m *wire.Message) {
 	}
 	c.in, c.inc, c.seq, c.codec = true, m.Incarnation, m.Seq, m.Codec
 	rd.n++
+	// Ranks that the round does not expect do not hold up the sum.
 	for rd.done < rank && !rd.have[rd.done].in && !in.expects(e, rd.done, rd.clock) {
 		rd.done++
 	}
 	if in.cfg.Backups == 0 && rank <= rd.done {
 		in.add(e, rd, c, m.Payload)
 	} else {
+		// Kept where the transport has received it, if it lends its memory out: a large push that
+		// comes before its turn is not copied.
 		c.payload, c.owner = m.Take(c.copied)
 		if c.owner == nil {
 			c.copied = c.payload
@@ -201,7 +224,8 @@ func (in *intake) pushRound(e *entry, m *wire.Message) {
 	in.closeRounds(e)
 }
 
-// closeRounds puts complete rounds into the log, in order.
+// closeRounds puts complete rounds into the log, in order. The head of the log entry lists the
+// pushes in the sum; a worker whose contribution came from its predecessor hears that it was known.
 func (in *intake) closeRounds(e *entry) {
 	for {
 		in.skipRounds(e, e.furthest())

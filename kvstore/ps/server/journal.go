@@ -11,22 +11,29 @@ import (
 // journal is the log of a primary: it appends entries, sends them to the backup, and commits the
 // entries that both copies have.
 //
+// The order is the heart of the protocol: an entry is applied, answered and acknowledged only when
+// the backup has it. A worker that has seen a value, or the acknowledgement of a push, has seen
+// something that survives the loss of either server.
+//
 // Invariants:
 //  1. commit <= next; the log holds exactly the entries that some copy lacks, up to next.
 //  2. A primary that needs its backup never commits an entry that the backup has not acknowledged.
+//  3. Entries are applied one after the other: applying one may append others (busy).
 type journal struct {
 	*host
 	*seat
 	*replica
-	next      uint64 // index of the last entry appended
-	log       logRing
-	peer      *peer // nil: there is no backup
+	next uint64  // index of the last entry appended
+	log  logRing // entries by index
+	peer *peer   // the backup; nil: there is none, and the primary commits alone
+	// the last comparisons of the copies, until both checksums of one have come
 	checks    [8]checkpoint
 	busy      bool               // advance is running
 	committed func(le *logEntry) // called for every entry after it has been applied
 }
 
 // append adds an entry to the log, sends it to the backup, and commits all that may be committed.
+// The log owns the entry from then on, and takes it back to the spare ones when all copies have it.
 func (j *journal) append(le *logEntry) {
 	j.next++
 	le.index = j.next
@@ -44,7 +51,8 @@ func (j *journal) appendTo(e *entry, le *logEntry) {
 	j.append(le)
 }
 
-// sendEntry passes a log entry to the backup.
+// sendEntry passes a log entry to the backup. The message refers to the memory of the entry, so
+// that a sum goes out without a copy.
 func (j *journal) sendEntry(le *logEntry) {
 	m := j.me.Message(wire.TypeReplicate)
 	m.Shard, m.Epoch = j.id, j.epoch
@@ -69,7 +77,8 @@ func (j *journal) sendEntry(le *logEntry) {
 	j.peer.sent = j.now
 }
 
-// limit returns up to which index the primary may commit.
+// limit returns the index up to which the primary may commit. A backup that is being made does not
+// hold up commits: it may not be promoted before it has everything (peer.must).
 func (j *journal) limit() uint64 {
 	if j.peer != nil && j.peer.phase >= ended {
 		return min(j.next, max(j.commit, j.peer.acked))
@@ -77,7 +86,10 @@ func (j *journal) limit() uint64 {
 	return j.next
 }
 
-// advance applies the entries that may be committed, and forgets the ones that all copies have.
+// advance applies the entries that may be committed, and forgets the ones that all copies have. It
+// goes on with a transfer as soon as there is nothing left to commit, because a part of the state
+// must be the state of its place in the log. Calls from within it change nothing: the loop that
+// runs sees their entries.
 func (j *journal) advance() {
 	if j.busy {
 		return
@@ -91,6 +103,7 @@ func (j *journal) advance() {
 			j.committed(le)
 			j.checkpoint(le)
 		}
+		// Entries stay until the backup has them, to be sent again if they are lost.
 		keep := j.commit
 		if j.peer != nil {
 			keep = min(keep, j.peer.acked)
@@ -104,19 +117,21 @@ func (j *journal) advance() {
 
 // checkpoint is a comparison of two copies at an index.
 type checkpoint struct {
-	index        uint64
-	mine, theirs uint32
-	have         uint8 // 1: mine, 2: theirs
+	index        uint64 // of the log entry after which both checksums were taken
+	mine, theirs uint32 // checksums of the primary and of the backup
+	have         uint8  // 1: mine, 2: theirs, 3: both
 }
 
-// checkpoint notes the primary's checksum where copies are compared.
+// checkpoint notes the primary's checksum where copies are compared. A backup that is being made
+// has no state to compare yet.
 func (j *journal) checkpoint(le *logEntry) {
 	if j.peer != nil && j.peer.phase >= ended && j.due(le) {
 		j.compare(le.index, j.sum(j.concerned(le)), true)
 	}
 }
 
-// compare notes one side's checksum and reports a difference.
+// compare notes one side's checksum and reports a difference, once. Of two indices that fall on the
+// same place the later one counts.
 func (j *journal) compare(index uint64, sum uint32, mine bool) {
 	c := &j.checks[index/j.cfg.CheckEvery%uint64(len(j.checks))]
 	if c.index > index {
@@ -137,42 +152,63 @@ func (j *journal) compare(index uint64, sum uint32, mine bool) {
 	}
 }
 
-// kind is the effect of a log entry (wire.LogPlace.Kind).
+// kind is the effect of a log entry (wire.LogPlace.Kind). Numbers are part of the format of
+// messages between servers: new kinds go behind the last one.
 type kind uint8
 
 const (
-	kindInit   kind = iota + 1 // creates an entry; the payload is its value
-	kindRound                  // closes a round; the payload is the sum
-	kindDirect                 // one push of a key without rounds
-	kindSkip                   // a push that changes nothing, because it is late or known
-	kindTick                   // ends a worker's clock
-	kindJoin                   // a new incarnation of a worker
-	kindSpec                   // sets the optimizer
-	kindStart                  // where that begins, when rounds have closed without it
-	kindBegin                  // a transfer begins: the backup forgets its state
-	kindPart                   // the state of one entry, for a new backup
-	kindEnd                    // a transfer ends; the payload is the rest of the shard's state
-	// the log of a primary begins that was the backup, and whose backup was the primary
+	// kindInit creates an entry; the payload is its value.
+	kindInit kind = iota + 1
+	// kindRound closes a round; the payload is the sum, in plain values. The pushes in the sum are
+	// the contributors.
+	kindRound
+	// kindDirect applies one push of a key without rounds; the payload is as the worker encoded it.
+	kindDirect
+	// kindSkip notes a push that changes nothing, because it is late or known.
+	kindSkip
+	// kindTick ends a step of a worker; the payload is the rows that it has changed, in groups
+	// (wire.Rows). The contributors are the pushes of these rows, and the tick itself.
+	kindTick
+	// kindJoin lets a new incarnation of a worker in. Sequences begin at 1 again.
+	kindJoin
+	// kindSpec sets the optimizer; the payload is a wire.Spec.
+	kindSpec
+	// kindStart says where an incarnation begins when rounds have closed without it; the payload is
+	// a wire.StartPoint: round, push and step, 8 bytes each.
+	kindStart
+	// kindBegin begins a transfer: the backup forgets its state.
+	kindBegin
+	// kindPart is the state of one entry, for a new backup (replica.appendPart).
+	kindPart
+	// kindEnd ends a transfer; the payload is the rest of the shard's state (replica.appendHead).
+	kindEnd
+	// kindTurn begins the log of a primary that was the backup, and whose backup was the primary.
 	kindTurn
 	lastKind = kindTurn
 )
 
-// logEntry is a change of a shard's replicated state, on its way to all copies.
+// logEntry is a change of a shard's replicated state, on its way to all copies. Its body is a head,
+// which lists the pushes in it, and a payload. Large bodies are in a buffer of the entry that they
+// change, which can become its value; small ones are in memory of the log entry, which is used
+// again.
 type logEntry struct {
 	kind   kind
-	index  uint64
-	id     ps.ID
-	slices uint16
-	dtype  uint8
-	codec  uint8
-	rows   bool
-	direct bool
-	total  uint64
-	clock  uint64
-	n      int     // contributors, in the head of the payload
-	buf    *buffer // head and payload; small kinds use own
-	own    []byte  // head and payload of small kinds
-	entry  *entry
+	index  uint64 // place in the log, from 1 on
+	id     ps.ID  // of the slice; kindJoin and kindStart have the worker's rank in Key
+	slices uint16 // of the key
+	dtype  uint8  // a dtype.Type
+	codec  uint8  // encoding of the payload
+	rows   bool   // kindInit: the slice is a block of a table
+	direct bool   // kindInit: the key has no rounds
+	// bytes of the key; kindInit of a block: bytes of a row; kindJoin: 1 when it is away
+	total uint64
+	// of a round or push: its number; kindInit of a block: bytes of the block; kindTick: the step;
+	// kindJoin and kindStart: the incarnation; kindSpec: the version
+	clock uint64
+	n     int     // contributors, in the head of the payload
+	buf   *buffer // head and payload; small kinds use own
+	own   []byte  // head and payload of small kinds
+	entry *entry  // that the log entry changes; nil: it is not about one, or it is not here yet
 }
 
 // body returns head and payload.
@@ -189,6 +225,8 @@ type logRing struct{ node.Window[logEntry] }
 // reset says that the next entry will have index after+1.
 func (q *logRing) reset(after uint64) { q.First = after + 1 }
 
+// push appends an entry. An empty queue may go on with any index: a log begins anew with a
+// promotion.
 func (q *logRing) push(le *logEntry) {
 	if q.Empty() {
 		q.First = le.index
@@ -208,7 +246,8 @@ func (h *host) newEntry(k kind) *logEntry {
 	return le
 }
 
-// recycle takes back a log entry that nobody needs any more.
+// recycle takes back a log entry that nobody needs any more. It keeps small memory of its own for
+// the next one, and lets large memory go: an entry with a new key's value is rare.
 func (h *host) recycle(le *logEntry) {
 	le.buf.release()
 	*le = logEntry{own: le.own[:0]}

@@ -16,22 +16,28 @@ type ledger struct {
 	fused struct {
 		seq       uint64 // 0: none is
 		rank      uint16
-		committed bool
-		outcome   wire.Outcome
+		committed bool         // while it was handled
+		outcome   wire.Outcome // of a push that is committed
 	}
 }
 
-// receipt is the debt of a primary to one worker. It is not replicated.
+// receipt is the debt of a primary to one worker. It is not replicated: a new primary has taken in
+// nothing that is not in the log, and workers repeat the rest.
+//
+// Invariants:
+//  1. told <= received.
+//  2. received is at least low of the worker's rankState once a push has come: pushes in the log
+//     have been taken in.
 type receipt struct {
 	received uint64  // sequences up to here have been taken in
 	told     uint64  // the worker knows that sequences up to here have been taken in
 	since    ps.Time // when the first sequence behind told was taken in
 	bytes    int     // payload of the sequences behind told
-	gap      bool
-	probed   bool // the next acknowledgement answers a probe
-	now      bool // answer at once
-	acks     []byte
-	step     step
+	gap      bool    // a push behind a gap has been dropped: the worker repeats from the gap on
+	probed   bool    // the next acknowledgement answers a probe
+	now      bool    // an acknowledgement is due even without outcomes
+	acks     []byte  // outcomes that are due, encoded
+	step     step    // rows that wait for the worker's tick
 }
 
 // forget begins anew, with a worker's new incarnation or after a change of the primary.
@@ -41,8 +47,9 @@ func (rc *receipt) forget(h *host) {
 	*rc = receipt{acks: rc.acks[:0], step: rc.step}
 }
 
-// received counts a push whose turn it is. The worker learns of it when it matters for its credit,
-// or after a while.
+// received counts a push whose turn it is. The worker learns of it when half of its credit is used
+// up, or after AckDelay, or with the next outcome or value: a message for every push would cost as
+// much as a small push itself.
 func (l *ledger) received(rc *receipt, m *wire.Message) {
 	l.stats.Pushes++
 	if rc.received == rc.told {
@@ -55,7 +62,8 @@ func (l *ledger) received(rc *receipt, m *wire.Message) {
 	}
 }
 
-// probed tells a worker the outcomes of its pushes from seq on.
+// probed tells a worker the outcomes of its pushes from seq on, as far as they are committed. It
+// looks at one window at most: a worker has no more pushes that are not committed.
 func (l *ledger) probed(rk *rankState, rc *receipt, seq uint64) {
 	rc.now, rc.probed = true, true
 	for n := 0; seq <= rc.received && n < len(rk.bits)*64; n++ {
@@ -66,7 +74,8 @@ func (l *ledger) probed(rk *rankState, rc *receipt, seq uint64) {
 	}
 }
 
-// unfuse acknowledges a fused push that was committed and not answered by a value.
+// unfuse acknowledges a fused push that was committed and not answered by a value: its pull waits
+// for others, and the worker must not repeat the push meanwhile.
 func (l *ledger) unfuse() {
 	f := l.fused
 	l.fused.seq = 0
@@ -89,7 +98,8 @@ func (l *ledger) answered(rank uint16, seq uint64) bool {
 	return false
 }
 
-// settle acknowledges the pushes of a log entry that is committed.
+// settle acknowledges the pushes of a log entry that is committed. Pushes of an earlier incarnation
+// are awaited by no process any more: the new one learned of them from its cursor.
 func (l *ledger) settle(body *wire.Entry) {
 	for i := range body.Len() {
 		c := body.At(i)
@@ -105,14 +115,15 @@ func (l *ledger) settle(body *wire.Entry) {
 	}
 }
 
-// forgetAll begins anew with all workers.
+// forgetAll begins anew with all workers, when the server takes over or gives up the shard.
 func (l *ledger) forgetAll() {
 	for i := range l.receipts {
 		l.receipts[i].forget(l.host)
 	}
 }
 
-// overdue makes receipts due that are older than AckDelay.
+// overdue makes receipts due that are older than AckDelay. Workers wait for receipts when their
+// credit is used up, and repeat pushes without one.
 func (l *ledger) overdue() {
 	for r := range l.receipts {
 		if rc := &l.receipts[r]; rc.received > rc.told && l.now-rc.since >= l.me.Timing.AckDelay {
@@ -121,7 +132,8 @@ func (l *ledger) overdue() {
 	}
 }
 
-// sendAcks sends the acknowledgements that are due.
+// sendAcks sends the acknowledgements that are due, one message for each worker. It runs once for
+// all messages that the server has handled, when the driver empties the outbox.
 func (l *ledger) sendAcks() {
 	for r := range l.receipts {
 		rc := &l.receipts[r]

@@ -6,7 +6,11 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// pulls answers pulls, and keeps the ones that cannot be answered yet.
+// pulls answers pulls, and keeps the ones that cannot be answered yet: with their entry, or in
+// rows.
+//
+// A pull is answered when the value has a version that is high enough (need), and contains the
+// pushes of the puller that it must contain (own). Only committed versions are shown.
 type pulls struct {
 	*host
 	*seat
@@ -19,21 +23,23 @@ type pulls struct {
 	swept   ps.Time  // when pulls and questions that wait are looked at next
 }
 
-// parked is a pull that waits.
+// parked is a pull that waits. It is forgotten when its time is up: its worker repeats it, or is
+// gone.
 type parked struct {
 	from  wire.Node
-	inc   uint32
-	seq   uint64
-	fused bool
-	exact bool
-	need  uint64
-	own   uint64
-	until ps.Time
+	inc   uint32  // incarnation of the worker
+	seq   uint64  // name of the pull, or sequence of the push that it is fused with
+	fused bool    // it came with a push
+	exact bool    // refuse it when the version that it needs is gone
+	need  uint64  // lowest version that answers it
+	own   uint64  // last push of the worker that the value must contain
+	until ps.Time // forgotten then, unless it is repeated
 	entry *entry
-	rows  []byte // of a table, nil for the whole value
+	rows  []byte // numbers of the rows of a table that are wanted; nil: the whole value
 }
 
-// pull answers a pull, or lets it wait.
+// pull answers a pull, or lets it wait. A worker that asks for an unknown key asks again: another
+// one is about to create it.
 func (pl *pulls) pull(m *wire.Message) {
 	e := pl.entries[ps.ID{Key: m.Key, Slice: m.Slice}]
 	if e == nil {
@@ -51,7 +57,8 @@ func (pl *pulls) pull(m *wire.Message) {
 }
 
 // pullEntry answers a pull of a known entry, or lets it wait: a fused pull is the second half of a
-// push.
+// push. How many pulls of a worker wait has a bound, and so have the bytes of row numbers in them:
+// memory here must not depend on the good will of a worker.
 func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	p := parked{
 		from: m.From, inc: m.Incarnation, seq: m.Seq, fused: m.Type == wire.TypePushPull,
@@ -69,6 +76,7 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 		if q.from == p.from {
 			kept += len(q.rows)
 		}
+		// A repeated pull replaces the one that waits: a worker has each of its pulls here once.
 		if q.from == p.from && q.seq == p.seq && q.fused == p.fused {
 			q.inc, q.until, q.need, q.own = p.inc, p.until, p.need, p.own
 			pl.tellWaiting(m, pl.blamePull(q))
@@ -95,7 +103,8 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	pl.waiting[m.From.Rank]++
 }
 
-// answer answers a pull if it can be answered now.
+// answer answers a pull if it can be answered now. A message refers to the value itself: the buffer
+// is held until the transport has sent it.
 func (pl *pulls) answer(p *parked) bool {
 	e := p.entry
 	if p.rows != nil {
@@ -121,7 +130,8 @@ func (pl *pulls) answer(p *parked) bool {
 	return true
 }
 
-// valueMessage returns the answer to a pull without its payload.
+// valueMessage returns the answer to a pull without its payload. It carries the receipt for pushes
+// and the outcome of a push that it is fused with, so that a round trip needs no acknowledgement.
 func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
 	pl.stats.Pulls++
 	m := pl.me.Message(wire.TypeValue)
@@ -140,6 +150,7 @@ func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
 	return m
 }
 
+// rejectParked refuses a pull that has waited, or was about to.
 func (pl *pulls) rejectParked(p *parked, why wire.Reason) {
 	m := wire.Message{
 		Type: wire.TypePull, Shard: pl.id, From: p.from, Incarnation: p.inc, Seq: p.seq,
@@ -154,10 +165,13 @@ func (pl *pulls) unpark(e *entry) {
 	e.parked = pl.unparkList(e.parked)
 }
 
+// unparkRows answers the pulls of rows that can be answered now: some worker has ended a step.
 func (pl *pulls) unparkRows() {
 	pl.rows = pl.unparkList(pl.rows)
 }
 
+// unparkList answers the pulls of a list that can be answered and returns the rest. Pulls of
+// processes that have been replaced, and pulls that were not repeated, are dropped.
 func (pl *pulls) unparkList(list []parked) []parked {
 	kept := list[:0]
 	for i := range list {

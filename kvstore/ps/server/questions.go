@@ -15,17 +15,19 @@ type questions struct {
 	*seat
 	*replica
 	*journal
-	asks  []asked
+	asks  []asked               // in the order in which they came
 	again func(m *wire.Message) // handles a question that can be answered now
 }
 
 // asked is a question about a shard that waits.
 type asked struct {
-	m     wire.Message // without its payload
+	m     wire.Message // without its payload, which an answer does not need
 	until ps.Time      // forgotten then, unless it is repeated
 }
 
-// park lets a question wait. A worker that repeats one is told for which node it waits.
+// park lets a question wait. A worker that repeats one is told for which node it waits. The number
+// of questions that a worker may let wait has a bound, as the number of its pulls has: a question
+// beyond it is dropped, and comes again.
 func (q *questions) park(m *wire.Message, on wire.Node) {
 	mine := 0
 	for i := range q.asks {
@@ -49,7 +51,7 @@ func (q *questions) park(m *wire.Message, on wire.Node) {
 }
 
 // answerAsks answers the questions about a shard that can be answered now, and forgets questions
-// that are not repeated.
+// that are not repeated, or whose sender has been replaced.
 func (q *questions) answerAsks() {
 	kept := q.asks[:0]
 	for i := range q.asks {
@@ -66,7 +68,8 @@ func (q *questions) answerAsks() {
 	q.asks = kept
 }
 
-// answerable reports whether a question can be answered without the payload that it had.
+// answerable reports whether a question can be answered without the payload that it had. The
+// conditions are of the committed state, so that an answer never has to be taken back.
 func (q *questions) answerable(m *wire.Message) bool {
 	rk := &q.ranks[m.From.Rank]
 	switch m.Type {

@@ -11,19 +11,30 @@ import (
 // replica is the replicated state of one copy of a shard. It is changed by apply alone, in the
 // order of the log, and by the parts of a transfer or snapshot: all copies go through the same
 // states.
+//
+// Invariants:
+//  1. Copies with the same commit have the same entries in the same order, ranks and spec, to the
+//     bit. Nothing that depends on timing, addresses or the order of a map may get in here.
+//  2. order lists the entries of the map entries, each once.
+//  3. At most one of blank and rebuilding is set, and neither on a primary.
 type replica struct {
 	*host
 	*seat
 	entries map[ps.ID]*entry
-	order   []*entry // in the order of their creation, which is the order of the log
-	ranks   []rankState
-	commit  uint64 // index of the last entry applied
+	// the same entries in the order of their creation, which is the order of the log: a loop that
+	// goes through all entries does so in the same order on all copies
+	order []*entry
+	// knowledge of each worker's pushes, by rank
+	ranks []rankState
+	// index of the last entry of the log that was applied
+	commit uint64
+	// the optimizer, and the version by which repeated requests are told from new ones
 	spec    wire.Spec
-	updater Updater
+	updater Updater // of this copy alone
 
 	blank      bool // a transfer of the state has to begin
 	rebuilding bool // a transfer has begun and not ended
-	restoring  bool // a snapshot is being read
+	restoring  bool // a snapshot is being read: its optimizer counts as an old one
 }
 
 // newReplica returns an empty copy of a shard.
@@ -40,7 +51,13 @@ func newReplica(h *host, at *seat) replica {
 	return rp
 }
 
-// apply changes the replicated state. It is the only function that does, on all copies.
+// apply changes the replicated state by one entry of the log. It is the only function that does, on
+// all copies.
+//
+// The head of an entry lists the pushes in it. Their sequences are marked here, in the same step as
+// their values are added: a copy that has a push's values knows its sequence, whichever server
+// leads next. Sequences of an earlier incarnation are not marked, for the numbers of a new one
+// begin at 1; clocks count for the place, whichever process held it.
 func (rp *replica) apply(le *logEntry) {
 	rp.stats.Entries++
 	body, err := wire.DecodeEntry(le.body())
@@ -79,7 +96,9 @@ func (rp *replica) apply(le *logEntry) {
 	}
 }
 
-// applyRound makes the sum the new value, or lets the optimizer make it.
+// applyRound makes the sum the new value, or lets the optimizer make it. The value before is kept
+// for workers that repeat the round: they want to see the same value as the first time. Neither is
+// copied: the buffer of the sum becomes the value.
 func (rp *replica) applyRound(le *logEntry, contributors int, sum []byte) {
 	e := le.entry
 	e.prev.release()
@@ -97,7 +116,8 @@ func (rp *replica) applyRound(le *logEntry, contributors int, sum []byte) {
 	})
 }
 
-// applyDirect applies one push.
+// applyDirect applies one push: the optimizer takes it as a gradient, otherwise it is added to the
+// value. Messages under way may still read the value, so writable makes a copy then.
 func (rp *replica) applyDirect(le *logEntry, payload []byte) {
 	e := le.entry
 	e.version++
@@ -125,6 +145,7 @@ func (rp *replica) applyDirect(le *logEntry, payload []byte) {
 func (rp *replica) applyJoin(le *logEntry) {
 	rank := int(le.id.Key)
 	rk := &rp.ranks[rank]
+	// A late entry for an earlier incarnation must not take back the later one's sequences.
 	if inc := uint32(le.clock); inc > rk.incarnation {
 		rk.join(inc)
 	}
@@ -197,7 +218,8 @@ func (rp *replica) addSlice(e *entry) {
 	rp.order = append(rp.order, e)
 }
 
-// due reports whether copies are compared after a log entry: every CheckEvery entries.
+// due reports whether copies are compared after a log entry: every CheckEvery entries. Both copies
+// count by the index, and so compare after the same entries.
 func (rp *replica) due(le *logEntry) bool {
 	return le.index%rp.cfg.CheckEvery == 0 && !rp.rebuilding
 }
@@ -211,14 +233,25 @@ func (rp *replica) concerned(le *logEntry) *entry {
 }
 
 // rankState is a shard's knowledge of one worker's pushes. It is replicated.
+//
+// Sequences up to low are in the log; of the window behind low a ring of bits tells which are.
+// Pushes are taken in in the order of their sequences, but rounds are committed in the order in
+// which they close, so that commits have gaps.
+//
+// Invariants:
+//  1. The bit of low+1 is not set: low would have moved on.
+//  2. Bits are set for sequences within the window behind low only. The bit of a sequence is at its
+//     number modulo the window, so moving low on frees its bit for a sequence of the next turn.
 type rankState struct {
-	incarnation uint32
-	low         uint64   // all sequences up to low are in the log
-	bits        []uint64 // which of the sequences from low+1 to low+window are
-	// outcomes of the sequences around low, 2 bits each, for workers that ask again
+	incarnation uint32 // of the process whose sequences these are; 0: none has joined
+	low         uint64 // all sequences up to low are in the log
+	bits        []uint64
+	// outcomes of the sequences around low, 2 bits each, for workers that ask again: a ring of
+	// twice the window, because a worker may ask about a whole window of sequences at or below low
 	fates []uint64
-	tick  uint64
-	away  bool // has joined and not said where it starts: nobody waits for its ticks
+	// steps of tables that the worker has ended
+	tick uint64
+	away bool // has joined and not said where it starts: nobody waits for its ticks
 }
 
 // has reports whether a sequence is in the log.

@@ -13,7 +13,8 @@ import (
 const RestoredVersion = 1
 
 // restore fills a fresh shard from the snapshot that the job continues from. Incarnations start
-// anew: sequences of the old run mean nothing, clocks stay.
+// anew: sequences of the old run mean nothing, clocks stay. Both copies of a shard read the same
+// part, so they begin equal. A part that cannot be read is reported as a lost shard.
 func (rp *replica) restore() {
 	if rp.cfg.Restore == nil {
 		return
@@ -27,6 +28,7 @@ func (rp *replica) restore() {
 	}
 }
 
+// load takes over the state of a snapshot's part.
 func (rp *replica) load(b []byte) error {
 	id, _, err := CheckSnapshot(b)
 	if err != nil {
@@ -60,7 +62,15 @@ func (rp *replica) load(b []byte) error {
 	return nil
 }
 
-// CheckSnapshot verifies a shard's part of a snapshot without using it.
+// CheckSnapshot verifies a shard's part of a snapshot without using it, and returns the shard and
+// the clock that it is of. A part is, in numbers that are little-endian:
+//
+//	the text gomxshrd
+//	version of the format 4 bytes, shard 4
+//	job 8, clock 8
+//	number of entries 4
+//	head and parts, as above replica.appendPart
+//	CRC-32C of all before 4
 func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 	const fixed = len(snapshotMagic) + 4 + 4 + 8 + 8 + 4
 	le := binary.LittleEndian
@@ -77,7 +87,8 @@ func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
 }
 
-// SnapshotWorkers returns how many workers the job had that wrote a shard's part of a snapshot.
+// SnapshotWorkers returns how many workers the job had that wrote a shard's part of a snapshot. A
+// job with another number cannot continue from it: clocks are by rank.
 func SnapshotWorkers(b []byte) (int, error) {
 	if _, _, err := CheckSnapshot(b); err != nil {
 		return 0, err

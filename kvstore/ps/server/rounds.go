@@ -2,37 +2,44 @@ package server
 
 import "gomx/kvstore/wire"
 
-// rounds adds up the pushes of rounds. A server has one for all its shards.
+// rounds adds up the pushes of rounds. A server has one for all its shards, so that they share
+// memory that is not in use.
 type rounds struct {
 	*host
 	spare []*round // not in use
 }
 
 // round collects the pushes of one clock to one entry. Sums are taken in the order of the ranks, so
-// that they do not depend on timing: a push is added when all expected lower ranks have been, and
-// kept until then.
+// that they do not depend on timing: floating-point addition is not associative. A push is added
+// when all expected lower ranks have been, and kept until then.
+//
+// Invariants:
+//  1. Pushes of ranks below done are in sum, or their ranks are not expected.
+//  2. sum holds unspecified bytes while empty is set.
+//  3. n counts the contributions whose in is set.
 type round struct {
 	clock uint64
-	sum   *buffer
-	empty bool // nothing has been added
-	done  int  // ranks below are added, or not expected
-	n     int  // contributions
-	have  []contribution
+	sum   *buffer        // becomes the payload of the log entry, and then perhaps the value
+	empty bool           // nothing has been added
+	done  int            // ranks below are added, or not expected
+	n     int            // contributions
+	have  []contribution // by rank
 }
 
 // contribution is one worker's push in a round.
 type contribution struct {
-	in      bool
-	added   bool
-	known   bool // an earlier incarnation has sent the values
-	codec   uint8
-	inc     uint32
-	seq     uint64
-	payload []byte
-	owner   wire.Owner
-	copied  []byte // memory for a payload that had no owner
+	in      bool       // it has come
+	added   bool       // it is in the sum
+	known   bool       // an earlier incarnation has sent the values
+	codec   uint8      // encoding of payload
+	inc     uint32     // incarnation that is told the outcome
+	seq     uint64     // of the push, as that incarnation numbers it
+	payload []byte     // values until they are added; nil: they are in the sum
+	owner   wire.Owner // of payload; nil: payload is copied
+	copied  []byte     // memory for a payload that had no owner, used again
 }
 
+// newRound returns a round without contributions. Its sum has unspecified contents.
 func (rs *rounds) newRound(e *entry, clock uint64) *round {
 	var rd *round
 	if n := len(rs.spare); n > 0 {
@@ -45,7 +52,8 @@ func (rs *rounds) newRound(e *entry, clock uint64) *round {
 	return rd
 }
 
-// freeRound forgets a round and releases its memory.
+// freeRound forgets a round and releases its memory. The buffer of the sum may live on as a value
+// or in a message.
 func (rs *rounds) freeRound(rd *round) {
 	for i := range rd.have {
 		c := &rd.have[i]
@@ -57,7 +65,8 @@ func (rs *rounds) freeRound(rd *round) {
 	rs.spare = append(rs.spare, rd)
 }
 
-// letGo gives back a payload that was kept.
+// letGo gives back a payload that was kept: to the transport that has lent it, or for the next
+// round.
 func (rs *rounds) letGo(c *contribution) {
 	if c.payload == nil {
 		return
@@ -70,7 +79,7 @@ func (rs *rounds) letGo(c *contribution) {
 }
 
 // skipRounds gives up rounds before a clock without contributions: all workers that count start
-// behind them.
+// behind them, so nobody will ever push to them, and the round of the clock could never close.
 func (rs *rounds) skipRounds(e *entry, clock uint64) {
 	if clock <= e.closed+1 {
 		return
@@ -81,6 +90,7 @@ func (rs *rounds) skipRounds(e *entry, clock uint64) {
 			last = min(last, start)
 		}
 	}
+	// A round that somebody has contributed to is never given up.
 	for _, rd := range e.rounds {
 		if rd.n > 0 && rd.clock > e.closed {
 			last = min(last, rd.clock-1)
@@ -90,7 +100,7 @@ func (rs *rounds) skipRounds(e *entry, clock uint64) {
 	e.closed = max(e.closed, last)
 }
 
-// add adds a payload to the sum.
+// add adds a payload to the sum, or makes it the sum if it is the first: sums are never cleared.
 func (rs *rounds) add(e *entry, rd *round, c *contribution, payload []byte) {
 	if rd.empty {
 		rs.cfg.Arithmetic.Store(rd.sum.data(), payload, e.dtype, c.codec)
@@ -118,7 +128,8 @@ func (rs *rounds) sumUp(e *entry, rd *round) bool {
 	return true
 }
 
-// missing returns the lowest rank that a round waits for, -1 if there is none.
+// missing returns the lowest rank that a round waits for, -1 if there is none. People read it in
+// the status of the job.
 func (rs *rounds) missing(e *entry, rd *round) int {
 	for r := range rd.have {
 		if !rd.have[r].in && rs.expects(e, r, rd.clock) {
@@ -128,7 +139,9 @@ func (rs *rounds) missing(e *entry, rd *round) int {
 	return -1
 }
 
-// complete reports whether a round can be closed, after adding all that can be added.
+// complete reports whether a round can be closed, after adding all that can be added. With backup
+// workers the sum is taken when the round closes, because which pushes are in it is known only
+// then.
 func (rs *rounds) complete(e *entry, rd *round) bool {
 	if rs.cfg.Backups == 0 {
 		return rs.sumUp(e, rd) && rd.n > 0

@@ -18,7 +18,8 @@ import (
 // the log: a step is on a shard as a whole or not at all, so that a worker that repeats a step
 // after a crash knows which rows are there.
 
-// checkIndices checks row numbers, and that the rows fit into a message.
+// checkIndices checks row numbers of an entry, and that the rows fit into a message. Everything
+// that is done with rows later relies on it.
 func checkIndices(e *entry, rows []byte) error {
 	if e.row == 0 || len(rows)%4 != 0 || len(rows) == 0 {
 		return fmt.Errorf("%d bytes of row numbers for rows of %d bytes", len(rows), e.row)
@@ -59,12 +60,14 @@ func (rp *replica) checkRows(b []byte) error {
 	return nil
 }
 
-// step is the rows that a worker has pushed since its last tick.
+// step is the rows that a worker has pushed since its last tick. It belongs to the receipt of the
+// worker: a new primary has none, and the worker repeats the step.
 type step struct {
-	seqs  []uint64
-	bytes []byte
+	seqs  []uint64 // sequences of the pushes
+	bytes []byte   // their rows, in groups
 }
 
+// clear empties a step. It keeps memory for the next one, up to 1 MiB.
 func (t *step) clear() {
 	t.seqs, t.bytes = t.seqs[:0], t.bytes[:0]
 	if cap(t.bytes) > 1<<20 {
@@ -72,7 +75,8 @@ func (t *step) clear() {
 	}
 }
 
-// pushRows keeps rows until their tick.
+// pushRows keeps rows until their tick. They are acknowledged with the tick, because they are in
+// the log only then.
 func (in *intake) pushRows(m *wire.Message) {
 	t := &in.receipts[m.From.Rank].step
 	t.seqs = append(t.seqs, m.Seq)
@@ -80,7 +84,8 @@ func (in *intake) pushRows(m *wire.Message) {
 	in.stats.Held += uint64(len(m.Payload))
 }
 
-// tick puts a worker's step into the log.
+// tick puts a worker's step into the log. A step that is there, because a predecessor has made it,
+// contributes its sequences and no rows.
 func (in *intake) tick(m *wire.Message) {
 	t := &in.receipts[m.From.Rank].step
 	in.stats.Held -= uint64(len(t.bytes))
@@ -102,7 +107,8 @@ func (in *intake) tick(m *wire.Message) {
 	in.append(le)
 }
 
-// applyRows adds a step to the rows.
+// applyRows adds a step to the rows. The payload has been checked before it went into the log
+// (checkRows), and on a backup when it arrived.
 func (rp *replica) applyRows(b []byte) {
 	for len(b) > 0 {
 		g, rest, ok := wire.NextRows(b)

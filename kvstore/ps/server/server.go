@@ -13,9 +13,11 @@ import (
 type Server struct {
 	*host
 	*rounds
-	shards []*shard       // copies by shard; nil: none
-	had    []bool         // shards of which there has ever been a copy
-	ahead  []wire.Message // of workers that know a newer view
+	shards []*shard // copies by shard; nil: none
+	// shards of which there has ever been a copy here. An empty copy is complete only where there
+	// was none before: nothing can have been committed without this server then.
+	had   []bool
+	ahead []wire.Message // of workers that know a newer view; kept with copies of their payloads
 }
 
 // New returns a server that asks the scheduler for its place.
@@ -73,6 +75,8 @@ func (s *Server) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 	}
 }
 
+// dispatch takes in one message. The epoch says whether sender and server mean the same primary: an
+// older one is refused, so that the sender asks for the view; a newer one makes the server ask.
 func (s *Server) dispatch(m *wire.Message) {
 	switch m.From.Role {
 	case wire.Scheduler:
@@ -125,6 +129,7 @@ func (s *Server) unnamed(m *wire.Message) {
 	s.reject(m, wire.ReasonIncarnation)
 }
 
+// fromScheduler takes in a view, an order for a snapshot, or the news that the place is taken.
 func (s *Server) fromScheduler(m *wire.Message) {
 	s.me.Hear(m)
 	switch m.Type {
@@ -150,7 +155,8 @@ func (s *Server) fromScheduler(m *wire.Message) {
 }
 
 // Tick lets time pass: heartbeats, repetitions, and pulls that nobody asks for any more. It should
-// be called every few milliseconds.
+// be called every few milliseconds. A server that has heard nothing of the scheduler for
+// Timing.Patience ends: nobody would move its shards if its peer died.
 func (s *Server) Tick(now ps.Time) {
 	s.start(now)
 	if s.me.Fenced {

@@ -5,7 +5,7 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// role is the part of a server in a shard.
+// role is the part of a server in a shard. It changes with views only.
 type role uint8
 
 const (
@@ -16,9 +16,9 @@ const (
 
 // seat is which shard a copy is of, and the part that the server has in it.
 type seat struct {
-	id    uint32
-	role  role
-	epoch uint64
+	id    uint32     // number of the shard
+	role  role       // of this server
+	epoch uint64     // of the log that this copy writes or follows
 	place wire.Shard // as the view says
 }
 
@@ -56,7 +56,8 @@ func newShard(h *host, r *rounds, id uint32, place wire.Shard) *shard {
 	return sh
 }
 
-// askAgain handles a question that can be answered now.
+// askAgain handles a question that can be answered now. It has lost its payload, which only the
+// optimizer's handler would read again.
 func (sh *shard) askAgain(m *wire.Message) {
 	if m.Type == wire.TypeOptimizer {
 		sh.answerOptimizer(m)
@@ -65,6 +66,8 @@ func (sh *shard) askAgain(m *wire.Message) {
 	sh.fromWorker(m)
 }
 
+// fromServer takes in a message of the log. Only the other copy of the view speaks about it, in the
+// part that the view gives it.
 func (sh *shard) fromServer(m *wire.Message) {
 	from := wire.Replica{Server: m.From.Rank, Incarnation: m.Incarnation}
 	switch {
@@ -77,6 +80,7 @@ func (sh *shard) fromServer(m *wire.Message) {
 	}
 }
 
+// fromWorker takes in a message of a worker whose incarnation the view names, in the shard's epoch.
 func (sh *shard) fromWorker(m *wire.Message) {
 	switch m.Type {
 	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
@@ -95,7 +99,9 @@ func (sh *shard) fromWorker(m *wire.Message) {
 }
 
 // hasCommitted draws the consequences of a log entry for workers. It runs on the primary after
-// apply.
+// apply: rounds that are over are freed, pulls and questions that waited are answered, pushes
+// acknowledged. Acknowledgements come last, because a value that has just been sent acknowledges
+// its push.
 func (sh *shard) hasCommitted(le *logEntry) {
 	body, _ := wire.DecodeEntry(le.body())
 	e := le.entry
@@ -133,7 +139,8 @@ func (sh *shard) hasCommitted(le *logEntry) {
 	sh.settle(&body)
 }
 
-// flush sends the acknowledgements that a shard owes.
+// flush sends the acknowledgements that a shard owes: one message to the primary or to each worker,
+// for all messages that came since the last time.
 func (sh *shard) flush() {
 	if sh.follower.answer {
 		sh.follower.answer = false
@@ -144,7 +151,8 @@ func (sh *shard) flush() {
 	}
 }
 
-// tickPrimary repeats messages without an answer and drops pulls that are not repeated.
+// tickPrimary repeats messages without an answer and drops pulls that are not repeated. It looks
+// through them four times in the time for which a pull is kept.
 func (sh *shard) tickPrimary() {
 	sh.overdue()
 	sh.tickPeer()
@@ -161,7 +169,8 @@ func (sh *shard) tickPrimary() {
 	sh.unparkRows()
 }
 
-// membersChanged looks at everything that depends on which workers count.
+// membersChanged looks at everything that depends on which workers count: rounds that waited for a
+// worker may close now, and new incarnations must be let in before their first push.
 func (sh *shard) membersChanged() {
 	for r := range sh.ranks {
 		m := &sh.me.View.Workers[r]
@@ -178,8 +187,11 @@ func (sh *shard) membersChanged() {
 }
 
 // promote turns a backup into the primary: its state is the whole truth, with the log of one that
-// was the primary before.
+// was the primary before. Workers repeat all pushes that are not in it, which makes open rounds
+// again.
 func (sh *shard) promote() {
+	// A server that was the primary before a swap, and whose successor died before it was heard of,
+	// goes on with its whole tail: that is at least all that anybody has seen.
 	sh.cut(never)
 	sh.role = primary
 	sh.next = sh.commit
@@ -191,7 +203,8 @@ func (sh *shard) promote() {
 	sh.me.Out.Report(ps.EventPromoted, sh.me.Self, sh.id, sh.place.Epoch, "")
 }
 
-// close gives up a copy.
+// close gives up a copy and frees its memory, when the last message that refers to it has been
+// sent.
 func (sh *shard) close() {
 	for _, e := range sh.order {
 		e.close(sh.rounds)
@@ -219,6 +232,7 @@ func (sh *shard) demote() {
 	sh.rows, sh.parked, sh.asks = sh.rows[:0], 0, nil
 	clear(sh.waiting)
 	sh.forgetAll()
+	// Comparisons are between a primary and its backup, which this copy was not.
 	sh.checks, sh.checkAt = [len(sh.checks)]checkpoint{}, 0
 	sh.me.Out.Report(ps.EventSwapped, sh.me.Self, sh.id, sh.place.Epoch, "backup from now on")
 }

@@ -10,19 +10,19 @@ import (
 )
 
 // snapshot collects one shard's state at one clock, while training goes on: every entry is taken
-// when its round of that clock is applied, or at once when it has just been. Values are taken by
-// reference, for they are not changed any more.
+// when its round of that clock is applied, or at once when it has just been. So the parts of
+// one snapshot are of different moments and of one clock: no worker waits for a snapshot.
 type snapshot struct {
-	clock uint64
+	clock uint64 // round of which every entry is taken
 	try   uint32 // attempt at a snapshot of this clock
 	all   bool   // everything as it is: nobody pushes meanwhile
 	// index of the last entry applied when it began: entries that are created later are not part of
 	// it
 	begun uint64
-	left  int
-	taken map[ps.ID][]byte // nil when all has been handed over
-	saved bool
-	done  wire.Message // report to the scheduler
+	left  int              // entries that are not taken yet
+	taken map[ps.ID][]byte // encoded entries; nil when all has been handed over
+	saved bool             // the driver has written it
+	done  wire.Message     // report to the scheduler, repeated when it asks again
 }
 
 // snapshots makes one shard's parts of snapshots.
@@ -33,7 +33,9 @@ type snapshots struct {
 	snap *snapshot // nil: none is being made
 }
 
-// startSnapshot begins a snapshot of the shard. A repeated request is answered again.
+// startSnapshot begins a snapshot of the shard. A repeated request is answered again; one for
+// another clock or attempt replaces the snapshot that was being made, which the scheduler has given
+// up.
 func (sn *snapshots) startSnapshot(order wire.SnapshotOrder) {
 	if old := sn.snap; old != nil && old.clock == order.Clock && old.try == order.Try {
 		if old.saved {
@@ -50,7 +52,9 @@ func (sn *snapshots) startSnapshot(order wire.SnapshotOrder) {
 	sn.finishSnapshot()
 }
 
-// capture takes an entry into the snapshot if it is at the snapshot's clock.
+// capture takes an entry into the snapshot if it is at the snapshot's clock. Entries without rounds
+// have no common clock: they are taken as they are. An entry that has passed the clock makes the
+// snapshot impossible, because older versions are gone.
 func (sn *snapshots) capture(e *entry) {
 	snap := sn.snap
 	if snap == nil || snap.taken == nil || snap.taken[e.id] != nil || e.since > snap.begun {
@@ -73,12 +77,14 @@ func (sn *snapshots) capture(e *entry) {
 	sn.finishSnapshot()
 }
 
+// The beginning of a part's file.
 const (
 	snapshotMagic   = "gomxshrd"
 	snapshotVersion = 1
 )
 
-// finishSnapshot hands a complete snapshot to the driver.
+// finishSnapshot hands a complete snapshot to the driver. It holds the head as it is now: sequences
+// mean nothing to a job that continues from it, and clocks are in the parts.
 func (sn *snapshots) finishSnapshot() {
 	snap := sn.snap
 	if snap == nil || snap.left > 0 || snap.taken == nil {
@@ -111,12 +117,14 @@ func (h *host) savedMessage(save *ps.Save, name string) wire.Message {
 	return m
 }
 
-// current reports whether a part is of the snapshot that is being made.
+// current reports whether a part is of the snapshot that is being made. The driver writes parts in
+// its own time: the attempt may have failed meanwhile.
 func (sn *snapshots) current(save *ps.Save) bool {
 	return sn.snap != nil && sn.snap.clock == save.Clock && sn.snap.try == save.Try
 }
 
-// saved notes that the shard's part of a snapshot is durable.
+// saved notes that the shard's part of a snapshot is durable, and tells the scheduler, with the
+// size and checksum by which a reader finds out whether the file is the one.
 func (sn *snapshots) saved(save *ps.Save, name string) {
 	m := sn.savedMessage(save, name)
 	if sn.current(save) { // otherwise it has been given up meanwhile, and may be removed
@@ -135,7 +143,7 @@ func (sn *snapshots) saveFailed(save *ps.Save) {
 	}
 }
 
-// failSnapshot ends a snapshot that cannot be completed.
+// failSnapshot ends a snapshot that cannot be completed, and tells the scheduler the reason.
 func (sn *snapshots) failSnapshot(why wire.Failure) {
 	m := sn.me.Message(wire.TypeSnapshotDone)
 	m.Shard, m.Epoch = sn.id, sn.epoch

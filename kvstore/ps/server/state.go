@@ -12,7 +12,28 @@ import (
 )
 
 // The replicated state of a shard as bytes: a head and one part per entry. Transfers send the parts
-// one by one, snapshots keep them in a file.
+// one by one, snapshots keep them in a file. Numbers are little-endian.
+//
+// A part is, in this order:
+//
+//	key 4 bytes, slice 2, slices 2
+//	element type 1, bits 1 (1: direct, 2: the version before follows), zeros 2
+//	number of workers 4
+//	bytes of the key 8, of the slice 8, of a row 8
+//	version 8
+//	clock 8 and start 8 of every worker
+//	length of the optimizer's state 8, that state
+//	the value, and perhaps the value of the version before
+//
+// A head is:
+//
+//	length of the optimizer's description 4, that description (wire.Spec)
+//	number of workers 4
+//	for every worker: incarnation 4, words of its window 4, low 8, tick 8, 1 if it is away 8,
+//	the window's bits, the outcomes
+//
+// Reading trusts no number: a part may come from a file that was damaged, or from a server of
+// another version.
 
 // errState is wrapped by errors about states that cannot be read.
 var errState = errors.New("damaged state of a shard")
@@ -24,6 +45,8 @@ func (rp *replica) appendPart(dst []byte, e *entry) []byte {
 		e.id))
 }
 
+// appendPart appends a part with a given version, value and state of the optimizer; prev is nil
+// where the version before is not kept.
 func appendPart(dst []byte, e *entry, version uint64, value, prev, state []byte) []byte {
 	le := binary.LittleEndian
 	dst = le.AppendUint32(dst, e.id.Key)
@@ -62,8 +85,9 @@ func cut(b *[]byte, n uint64) ([]byte, error) {
 	return out, nil
 }
 
-// setPart gives an entry the state of a part, and creates it if it is not there. It returns the
-// bytes behind the part.
+// setPart gives an entry the state of a part, and creates it if it is not there: it is there when
+// its creation was in the log behind the beginning of the transfer. It returns the bytes behind the
+// part.
 func (rp *replica) setPart(b []byte) ([]byte, error) {
 	const fixed = 16 + 4*8
 	h, err := cut(&b, fixed)
@@ -153,7 +177,8 @@ func (rp *replica) appendHead(dst []byte) []byte {
 	return dst
 }
 
-// setHead takes over the bytes of appendHead and returns the bytes behind them.
+// setHead takes over the bytes of appendHead and returns the bytes behind them. The numbers of
+// workers and the window must be the server's own: they are settings on which all processes agree.
 func (rp *replica) setHead(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	h, err := cut(&b, 4)
@@ -207,7 +232,9 @@ func (rp *replica) setHead(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// sum returns a checksum of an entry's state and of the workers' sequences.
+// sum returns a checksum of an entry's state and of the workers' sequences. It is taken after every
+// CheckEvery entries, of the slice that the log entry has changed: a comparison of whole shards
+// would cost too much, and a difference that lasts is found when the slice changes again.
 func (rp *replica) sum(e *entry) uint32 {
 	c := uint32(0)
 	if e != nil {
@@ -227,7 +254,7 @@ func (rp *replica) sum(e *entry) uint32 {
 	return c
 }
 
-// mix continues a checksum by a number.
+// mix continues a checksum by a number: one step of a multiplicative hash.
 func mix(c uint32, v uint64) uint32 {
 	v = (v ^ uint64(c)) * 0x9E3779B97F4A7C15
 	return uint32(v>>32) ^ uint32(v)
@@ -236,7 +263,9 @@ func mix(c uint32, v uint64) uint32 {
 // whole reports whether the copy has the state of all entries.
 func (rp *replica) whole() bool { return !rp.blank && !rp.rebuilding }
 
-// checksum returns a checksum over the whole state. Copies with the same index have the same.
+// checksum returns a checksum over the whole state. Copies with the same index have the same. Sums
+// of parts are combined by exclusive or, so that the order in which entries were restored does not
+// matter.
 func (rp *replica) checksum() (sum uint32) {
 	for _, e := range rp.order {
 		sum ^= wire.Checksum(rp.appendPart(nil, e))

@@ -7,22 +7,23 @@ import (
 
 // Stats counts the work of a server.
 type Stats struct {
-	Pushes     uint64 // received for the first time
-	Duplicates uint64 // received again
-	Early      uint64 // received before one they follow, and dropped
-	Late       uint64 // after their round was closed
-	Rounds     uint64 // closed
-	Entries    uint64 // log entries applied
-	Pulls      uint64 // answered
-	Rejected   uint64 // refused with a reason
-	Refused    uint64 // dropped because they make no sense
+	Pushes     uint64 // pushes and ticks received for the first time
+	Duplicates uint64 // pushes received again
+	Early      uint64 // pushes received before one that they follow, and dropped
+	Late       uint64 // pushes whose round was closed without them
+	Rounds     uint64 // rounds closed
+	Entries    uint64 // log entries applied, as primary and as backup
+	Pulls      uint64 // pulls answered
+	Rejected   uint64 // messages refused with a reason
+	Refused    uint64 // messages dropped because they make no sense
 	Held       uint64 // bytes held now because a lower rank has not contributed
 	Parked     int    // pulls that wait now
 	Memory     uint64 // bytes of values and rounds now
-	LogLength  int    // entries not yet on all copies
+	LogLength  int    // log entries not yet on all copies
 }
 
-// heartbeat sums up the server's state for people to see.
+// heartbeat sums up the server's state for people to see: the furthest clock of its shards, the
+// worker that a round waits for, the pulls that wait. No decision rests on it.
 func (s *Server) heartbeat() wire.Heartbeat {
 	h := wire.Heartbeat{Queue: s.stats.Held, Waiting: -1}
 	for _, sh := range s.shards {
@@ -43,7 +44,8 @@ func (s *Server) heartbeat() wire.Heartbeat {
 	return h
 }
 
-// Stats returns the figures of the server so far.
+// Stats returns the figures of the server so far. The ones that are about now are taken from the
+// copies of shards that it has.
 func (s *Server) Stats() Stats {
 	st := s.stats
 	st.Memory = s.mem.used
@@ -77,7 +79,7 @@ func (s *Server) Leads(shard int) (epoch, commit uint64, ok bool) {
 }
 
 // Follows reports whether a server is a complete backup of a shard, and the index of the last entry
-// that it applied.
+// that it applied. Leads and Follows never both hold for one shard.
 func (s *Server) Follows(shard int) (commit uint64, ok bool) {
 	if shard >= len(s.shards) || s.shards[shard] == nil || s.shards[shard].role != backup ||
 		s.shards[shard].blank || s.shards[shard].rebuilding {
@@ -86,7 +88,7 @@ func (s *Server) Follows(shard int) (commit uint64, ok bool) {
 	return s.shards[shard].commit, true
 }
 
-// Value returns a copy's value of a slice.
+// Value returns the value and version of a slice that the server leads.
 func (s *Server) Value(id ps.ID) ([]byte, uint64, bool) {
 	for _, sh := range s.shards {
 		if sh != nil && sh.entries[id] != nil && sh.role == primary {
@@ -97,7 +99,7 @@ func (s *Server) Value(id ps.ID) ([]byte, uint64, bool) {
 }
 
 // Copy returns the value of a slice as a server has it, whether it leads the shard or follows
-// another one.
+// another one. The bytes belong to the server, and change with its next step.
 func (s *Server) Copy(id ps.ID) ([]byte, bool) {
 	for _, sh := range s.shards {
 		if sh != nil && sh.entries[id] != nil {

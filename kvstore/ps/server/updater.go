@@ -17,21 +17,26 @@ type Updater interface {
 	// Update writes the new value to Dst, which may be the same memory as Value. It must not change
 	// Grad.
 	Update(u Update)
-	// AppendState appends the optimizer's state of a slice, SetState takes it over.
+	// AppendState appends the optimizer's state of a slice, for a snapshot or another copy of the
+	// shard.
 	AppendState(dst []byte, id ps.ID) []byte
+	// SetState takes over the optimizer's state of a slice. It must not keep the bytes.
 	SetState(id ps.ID, state []byte) error
 }
 
 // Update is one step of an optimizer.
 type Update struct {
-	ID                  ps.ID
-	DType               dtype.Type
-	Dst, Value, Grad    []byte
-	Contributors, Count int    // pushes in the sum, workers of the job
-	Version             uint64 // of the new value
+	ID    ps.ID
+	DType dtype.Type // of Dst, Value and Grad
+	// Dst takes the new value, Value holds the current one, Grad the gradient, in plain values.
+	Dst, Value, Grad []byte
+	// Contributors is the number of pushes in Grad, Count the number of workers of the job.
+	Contributors, Count int
+	Version             uint64 // of the new value, from 1 on
 }
 
-// noUpdater replaces values by sums.
+// noUpdater replaces values by sums. It stands in where a store has given no updater, so that
+// copies of shards need not ask whether they have one.
 type noUpdater struct{}
 
 func (noUpdater) SetSpec(wire.Spec) error                { return nil }

@@ -18,7 +18,7 @@ func (j *journal) tellWaiting(m *wire.Message, on wire.Node) {
 	j.me.Send(m.From, r, nil)
 }
 
-// behind returns the backup if the log waits for it.
+// behind returns the backup if the log waits for it, and no node if everything is committed.
 func (j *journal) behind() wire.Node {
 	if j.commit < j.next && !j.place.Backup.IsZero() {
 		return wire.Node{Role: wire.Server, Rank: j.place.Backup.Server}
@@ -41,7 +41,8 @@ func (j *journal) blameRound(e *entry, clock uint64) wire.Node {
 	return j.behind()
 }
 
-// blamePull returns the node that a parked pull waits for.
+// blamePull returns the node that a parked pull waits for: the backup while the puller's own pushes
+// are not committed, otherwise the worker that is furthest behind.
 func (pl *pulls) blamePull(p *parked) wire.Node {
 	e, from := p.entry, int(p.from.Rank)
 	if p.rows == nil && !e.direct {
@@ -66,7 +67,8 @@ func (pl *pulls) blamePull(p *parked) wire.Node {
 	return slowest
 }
 
-// blamePush returns the node that a push waits for which has been taken in.
+// blamePush returns the node that a push waits for which has been taken in: a worker that has not
+// contributed to its round, or the backup.
 func (in *intake) blamePush(rank int, seq uint64) wire.Node {
 	for _, e := range in.order {
 		for _, rd := range e.rounds {

@@ -9,17 +9,17 @@ import (
 )
 
 // agent is the common ground of all parts of a worker: its place in the job, its settings and its
-// figures.
+// figures. Parts hold a pointer to the one agent of their worker.
 type agent struct {
-	me     node.Member
-	cfg    Config
-	now    ps.Time
-	stats  Stats
-	joined bool
-	lost   error // shards are lost; nil: none is
+	me     node.Member // place in the job, view, and outbox
+	cfg    Config      // complete: zero fields have their defaults
+	now    ps.Time     // clock of the driver in this step
+	stats  Stats       // figures so far; Worker.Stats adds the ones that follow from the state
+	joined bool        // the worker knows where it starts: other calls than Join may be made
+	lost   error       // shards are lost; nil: none is
 }
 
-// newAgent returns the agent of a worker whose configuration is complete.
+// newAgent returns the agent of a worker whose configuration is complete. It has no place yet.
 func newAgent(c Config) *agent {
 	id := node.Identity{Self: wire.Node{Role: wire.Worker, Rank: c.Rank}, Job: c.Job,
 		Nonce: c.Nonce,
@@ -31,7 +31,8 @@ func newAgent(c Config) *agent {
 // that it missed.
 func (ag *agent) loose() bool { return ag.cfg.Policy == ps.Shrink || ag.cfg.Backups > 0 }
 
-// err is Worker.Err.
+// err is Worker.Err. A place that is taken counts before a shard that is lost: the successor goes
+// on where this process would end the job.
 func (ag *agent) err() error {
 	switch {
 	case ag.me.Fenced:
@@ -44,7 +45,8 @@ func (ag *agent) err() error {
 	return nil
 }
 
-// usable reports why no call can be made.
+// usable reports why no call can be made, nil if one can. It is asked before anything changes, so
+// that a call that is refused has no effect.
 func (ag *agent) usable(op string, key uint32) error {
 	var err error
 	switch {

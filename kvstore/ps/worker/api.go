@@ -55,43 +55,53 @@ func (w *Worker) SetStaleness(clocks int) error {
 }
 
 // Join waits until the worker has its place, all shards are served, and they have told how far an
-// earlier process in the same place has come. It is the first call.
+// earlier process in the same place has come. It is the first call, and is made once. Resumed,
+// Clocks and Cursor mean something when it has ended.
 func (w *Worker) Join(now ps.Time, deadline ps.Time) (uint64, error) {
 	return w.join(now, deadline)
 }
 
 // Init creates a key with a value, which it has from worker 0, on all its shards. Every worker
 // calls it, for the same keys; it ends when the key exists. Other calls for the key may follow at
-// once, but fail when it cannot be created.
-func (w *Worker) Init(now ps.Time, key uint32, spec KeySpec, value []byte,
-	deadline ps.Time) (uint64,
-	error) {
+// once, but fail when it cannot be created. Only worker 0 needs a value, which it lends to the
+// worker until the call has ended.
+//
+// A key is refused that the servers have no memory for, or whose slices do not fit, beside the
+// slices of other keys, into the window of a shard.
+func (w *Worker) Init(now ps.Time, key uint32, spec KeySpec, value []byte, deadline ps.Time,
+) (uint64, error) {
 	return w.create(now, key, spec, value, deadline)
 }
 
 // Push adds values to a key: to the round that this worker has not contributed to yet, or, when the
 // key has no rounds, to the key. With Out it ends when the result is there; otherwise when all
 // copies have the push.
+//
+// Value, Codes and Out belong to the worker until the call has ended: the transport reads the first
+// two, and a result may arrive in the third at any time. Pushes of one key are applied in the order
+// of the calls. A push that fails by its deadline may still be applied later, once.
 func (w *Worker) Push(now ps.Time, op PushOp) (uint64, error) {
 	return w.push(now, op)
 }
 
 // Pull copies a key's value to out. It contains all that this worker has pushed before; with rounds
 // it is the result of the last of these rounds, and otherwise contains the pushes of others as far
-// as the staleness says.
-func (w *Worker) Pull(now ps.Time, key uint32, out []byte, priority int8, deadline ps.Time) (uint64,
-	error) {
+// as the staleness says. The slices of out may be written at any time until the call has ended, and
+// are undefined if it fails.
+func (w *Worker) Pull(now ps.Time, key uint32, out []byte, priority int8, deadline ps.Time,
+) (uint64, error) {
 	return w.pull(now, key, out, priority, deadline)
 }
 
 // SetOptimizer sets the optimizer of all shards to worker 0's. Every worker calls it, with the same
-// version.
+// version, which must be higher than the version of the optimizer before. Pushes that are under way
+// meet the old optimizer or the new one: programs call it when none is.
 func (w *Worker) SetOptimizer(now ps.Time, spec wire.Spec, deadline ps.Time) (uint64, error) {
 	return w.setOptimizer(now, spec, deadline)
 }
 
 // Pushes returns how many pushes to a key have begun, pushes of earlier processes included: the
-// next one is one more.
+// next one is one more. It is 0 for a key that is not known.
 func (w *Worker) Pushes(key uint32) uint64 {
 	return w.pushes(key)
 }
@@ -116,25 +126,30 @@ func (w *Worker) Skip() uint64 {
 
 // Barrier ends when all workers that count have called it, or are beyond it. A worker that took
 // over a place repeats the calls that its program makes again, which end at once where others have
-// passed them.
+// passed them. One call is under way at a time; after a deadline the next call waits for the same
+// barrier.
 func (w *Worker) Barrier(now ps.Time, deadline ps.Time) (uint64, error) {
 	return w.enter(now, deadline)
 }
 
 // Clock ends the worker's step: the sums of its tables leave, and with them the news that the step
-// is over. The call ends when all copies have it; the next step may begin at once.
+// is over. The call ends when all copies have it; the next step may begin at once. Other workers
+// that read within a staleness wait for it.
 func (w *Worker) Clock(now ps.Time, deadline ps.Time) (uint64, error) {
 	return w.endStep(now, deadline)
 }
 
 // Err returns why calls fail from now on: the worker was replaced, a shard is lost, or the
-// scheduler is gone. It is nil while the job can go on.
+// scheduler is gone. It is nil while the job can go on. A scheduler that is heard of again makes it
+// nil again.
 func (w *Worker) Err() error {
 	return w.err()
 }
 
-// Table creates a table, or joins the workers that use it. Every worker calls it.
-func (w *Worker) Table(now ps.Time, key uint32, spec TableSpec, deadline ps.Time) (*Table, uint64,
-	error) {
+// Table creates a table, or joins the workers that use it. Every worker calls it, with the same
+// TableSpec but for CacheRows. The table may be used when the call has
+// ended.
+func (w *Worker) Table(now ps.Time, key uint32, spec TableSpec, deadline ps.Time,
+) (*Table, uint64, error) {
 	return w.table(now, key, spec, deadline)
 }

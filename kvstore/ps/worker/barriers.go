@@ -6,19 +6,23 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// barriers is a worker's part in barriers.
+// barriers is a worker's part in barriers. The scheduler tells calls apart by their numbers: a
+// repeated message is no second call, and a call that ran out of time is continued by the next one.
 type barriers struct {
 	*agent
 	*calls
 	*progress
-	barrier  *call   // nil: none is under way
-	called   uint64  // calls for barriers
-	passed   uint64  // of them, how many have ended
-	calledAt uint64  // steps begun at the last of them
+	barrier *call // nil: none is under way
+	// number of the last call, counted from 1 by this process
+	called uint64
+	// calls that have ended; passed <= called <= passed+1
+	passed   uint64
+	calledAt uint64  // steps begun when the last call was made
 	repeatAt ps.Time // when the scheduler is asked again
 }
 
-// enter begins the call that Worker.Barrier makes.
+// enter begins the call that Worker.Barrier makes. A call whose predecessor ran out of time has its
+// number: the program waits for the same barrier once more.
 func (ba *barriers) enter(now ps.Time, deadline ps.Time) (uint64, error) {
 	if err := ba.usable("barrier", ps.NoKey); err != nil {
 		return 0, err
@@ -29,7 +33,6 @@ func (ba *barriers) enter(now ps.Time, deadline ps.Time) (uint64, error) {
 	c := ba.newCall(now, "barrier", ps.NoKey, deadline)
 	c.single = single{place: &ba.barrier, peer: node.Scheduler}
 	c.left = 1
-	// otherwise the call before ran out of time: this one goes on with it
 	if ba.called == ba.passed {
 		ba.called, ba.calledAt = ba.passed+1, ba.position()
 	}
@@ -38,6 +41,8 @@ func (ba *barriers) enter(now ps.Time, deadline ps.Time) (uint64, error) {
 	return c.id, nil
 }
 
+// sendBarrier tells the scheduler of the call. It says how many steps had begun when the call was
+// made, not now: the scheduler tells repeated calls of a successor from new ones by the step.
 func (ba *barriers) sendBarrier() {
 	m := ba.me.Message(wire.TypeBarrier)
 	m.SetBarrierCall(wire.BarrierCall{Number: ba.called, Begun: ba.calledAt, Before: ba.started})
@@ -45,7 +50,8 @@ func (ba *barriers) sendBarrier() {
 	ba.me.Send(node.Scheduler, m, nil)
 }
 
-// barrierDone notes how many calls have ended.
+// barrierDone notes how many calls have ended. The call may have run out of time before: the
+// barrier is passed all the same.
 func (ba *barriers) barrierDone(n uint64) {
 	if n < ba.called {
 		return

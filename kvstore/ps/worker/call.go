@@ -9,25 +9,31 @@ import (
 )
 
 // call is something that a program waits for. It ends when all its parts have.
+//
+// Invariants:
+//  1. left counts the parts that belong to the call, and the reasons beside them that keep it open.
+//  2. held counts the parts among them that are done but for memory that a transport reads.
+//  3. A call is in calls.open until it is reported (ended).
 type call struct {
-	id       uint64
-	op       string
-	key      uint32
-	began    ps.Time
-	deadline ps.Time
-	left     int
-	held     int   // parts whose memory, the caller's, a transport reads
-	err      error // it has failed, and ends when nothing of it is held
-	outcome  wire.Outcome
-	clock    uint64
-	ended    bool // reported; parts that are left go on without it
-	waits    wire.Node
-	told     bool // of a long wait
-	over     bool // its deadline has passed, and all that is missing is its memory
+	id       uint64       // that the program was given
+	op       string       // name of the call in errors
+	key      uint32       // that it is about, or ps.NoKey
+	began    ps.Time      // clock at which it was made
+	deadline ps.Time      // clock at which it fails
+	left     int          // parts that have not ended
+	held     int          // parts whose memory, the caller's, a transport reads
+	err      error        // it has failed, and ends when nothing of it is held
+	outcome  wire.Outcome // highest outcome of its pushes so far
+	clock    uint64       // highest round or version of its parts so far
+	ended    bool         // reported; parts that are left go on without it
+	waits    wire.Node    // node that the peer waits for, as it has said last
+	told     bool         // of a long wait
+	over     bool         // its deadline has passed, and all that is missing is its memory
 	single   single
 }
 
-// single marks a call of which there is one at a time: the join, a barrier, a snapshot.
+// single marks a call of which there is one at a time: the join, a barrier, a snapshot. Such a call
+// has no parts on shards, or one part more than these: it ends when the scheduler has answered.
 type single struct {
 	place **call           // where its part of the worker keeps it; nil: the call is none of these
 	peer  wire.Node        // waited for, nobody while the shards are
@@ -46,6 +52,10 @@ func (c *call) vacate() bool {
 }
 
 // part is the share of one shard in a call.
+//
+// A push has a sequence and waits for its outcome; all other parts have a name and wait for an
+// answer. A fused push and pull is a push first, and gets a name when it is committed before its
+// value came.
 type part struct {
 	call *call // nil once the part has left it
 	// TypePush, TypePushPull, TypeTick, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
@@ -104,10 +114,13 @@ func (b *borrowed) Returned() {
 }
 
 // calls keeps the calls that have not ended, and the parts that they are made of. Memory of both is
-// used again.
+// used again, so that pushing and pulling allocate nothing.
+//
+// A part is in one place at a time: in the queue of its slice, ready on its route, in flight, in a
+// slot, among the lent ones, or unused (Worker.Audit checks it).
 type calls struct {
 	*agent
-	open      []*call
+	open      []*call // in no order
 	idleCalls []*call // not in use
 	lastID    uint64  // identifier of the last call
 	slots     []*part // parts that wait for an answer which names them; nil: free
@@ -119,7 +132,8 @@ type calls struct {
 }
 
 // start begins a step. Where the worker has stood still, answers wait that its calls must see
-// before they run out of time.
+// before they run out of time: deadlines are put off by the time in which others would have given
+// the worker up.
 func (cs *calls) start(now ps.Time) {
 	cs.now = now
 	if cs.me.Wake(now) {
@@ -132,7 +146,8 @@ func (cs *calls) start(now ps.Time) {
 	}
 }
 
-// newPart makes a part of a call.
+// newPart makes a part of a call. Parts are numbered, so that among pushes of one priority the
+// older one leaves first.
 func (cs *calls) newPart(c *call, kind wire.Type, shard uint32) *part {
 	var p *part
 	if n := len(cs.idle); n > 0 {
@@ -150,7 +165,7 @@ func (cs *calls) newPart(c *call, kind wire.Type, shard uint32) *part {
 	return p
 }
 
-// newCall begins a call.
+// newCall begins a call. A deadline of 0 or less is the default one, Config.Timeout from now.
 func (cs *calls) newCall(now ps.Time, op string, key uint32, deadline ps.Time) *call {
 	cs.start(now)
 	var c *call
@@ -170,7 +185,7 @@ func (cs *calls) newCall(now ps.Time, op string, key uint32, deadline ps.Time) *
 }
 
 // finish ends a part. Where a transport still reads the caller's memory its call goes on until that
-// is back.
+// is back. Memory of the worker's own holds up no call, only the part.
 func (cs *calls) finish(p *part) {
 	p.done = true
 	if p.slot >= 0 {
@@ -178,6 +193,7 @@ func (cs *calls) finish(p *part) {
 		cs.unused = append(cs.unused, p.slot)
 		p.slot = -1
 	}
+	// A message that refers to the payload has not come back: the part must not be used again yet.
 	lent := p.refs > 0
 	if lent {
 		cs.lent = append(cs.lent, p)
@@ -192,7 +208,8 @@ func (cs *calls) finish(p *part) {
 	}
 }
 
-// leave takes a part out of its call.
+// leave takes a part out of its call, which ends with its last part, or, if it has failed, when
+// none of its memory is read any more.
 func (cs *calls) leave(p *part) {
 	c := p.call
 	p.call = nil
@@ -202,13 +219,14 @@ func (cs *calls) leave(p *part) {
 	}
 }
 
-// retire takes back a part that is done and lent to nobody.
+// retire takes back a part that is done and lent to nobody, and forgets the memory of its caller.
 func (cs *calls) retire(p *part) {
 	p.payload, p.out, p.slice = nil, nil, nil
 	cs.idle = append(cs.idle, p)
 }
 
-// reap retires parts whose memory has come back.
+// reap retires parts whose memory has come back, and ends the calls that waited for it. It runs
+// whenever the driver has released something, and with every step.
 func (cs *calls) reap() {
 	kept := cs.lent[:0]
 	for _, p := range cs.lent {
@@ -225,13 +243,15 @@ func (cs *calls) reap() {
 	cs.lent = kept
 }
 
-// end reports how a call ended.
+// end reports how a call ended, once. Parts of a failed call that go on, such as pushes that cannot
+// be taken back, keep it alive after that; it is used again when the last of them has ended.
 func (cs *calls) end(c *call, err error) {
 	if !c.ended {
 		c.ended = true
 		c.vacate()
 		cs.me.Out.Done = append(cs.me.Out.Done, ps.Done{ID: c.id, Err: err, Outcome: c.outcome,
 			Clock: c.clock})
+		// The last call takes its place: the order of open calls means nothing.
 		for i, other := range cs.open {
 			if other == c {
 				last := len(cs.open) - 1
@@ -247,7 +267,8 @@ func (cs *calls) end(c *call, err error) {
 	}
 }
 
-// name gives a part the name by which an answer finds it.
+// name gives a part the name by which an answer finds it: the slot, and a number that is never used
+// again, so that a late answer to the part before finds nothing.
 func (cs *calls) name(p *part) {
 	if n := len(cs.unused); n > 0 {
 		p.slot = cs.unused[n-1]
@@ -261,7 +282,7 @@ func (cs *calls) name(p *part) {
 	p.req = cs.lastReq<<20 | uint64(p.slot)
 }
 
-// asking returns the part that an answer names.
+// asking returns the part that an answer names, nil if it has been answered.
 func (cs *calls) asking(req uint64) *part {
 	slot := int(req & (1<<20 - 1))
 	if slot >= len(cs.slots) || cs.slots[slot] == nil || cs.slots[slot].req != req {
@@ -270,7 +291,8 @@ func (cs *calls) asking(req uint64) *part {
 	return cs.slots[slot]
 }
 
-// waiting returns the fused part whose push had a sequence and is committed.
+// waiting returns the fused part whose push had a sequence and is committed: its value may come
+// under the sequence or under the part's name, whichever message was not lost.
 func (cs *calls) waiting(shard uint32, seq uint64) *part {
 	for _, p := range cs.slots {
 		if p != nil && p.kind == wire.TypePushPull && p.shard == shard && p.seq == seq {
@@ -280,16 +302,18 @@ func (cs *calls) waiting(shard uint32, seq uint64) *part {
 	return nil
 }
 
-// usage makes an error for a call that makes no sense.
+// usage makes an error for a call that makes no sense: it wraps ps.ErrUsage.
 func usage(op string, key uint32, format string, args ...any) error {
 	return &ps.Error{Op: op, Key: key, Err: fmt.Errorf("%w: %s", ps.ErrUsage,
 		fmt.Sprintf(format, args...))}
 }
 
-// slowCall is how long a call may wait before a line in the log names the node that it waits for.
+// slowCall is how long a call may wait before a line in the log names the node that it waits for:
+// longer than it takes to give up a dead node with the default Timing.
 const slowCall = 5 * ps.Second
 
-// hearWaiting notes the node that a call waits for.
+// hearWaiting notes the node that a call waits for. A call that waits for long is reported once, so
+// that a job that hangs explains itself before its deadlines pass.
 func (cs *calls) hearWaiting(c *call, on wire.Node) {
 	if c == nil || c.ended || on.IsZero() {
 		return

@@ -33,4 +33,57 @@
 // when it leaves for the first time, and keeps it: it is repeated until a primary has committed it,
 // even if its call has failed meanwhile. Other parts carry a name, by which their answer finds
 // them; they may be asked twice, and forgotten.
+//
+// # Sequences and credit
+//
+// Each shard has a sequence of pushes of its own. A push takes the next number when it leaves for
+// the first time. The primary takes pushes in in this order only, so that one number, the highest
+// received without a gap, tells the worker which pushes have arrived.
+//
+// Two limits hold pushes back. Credit bounds the bytes that are on their way; it returns when the
+// server has received them. The window bounds the pushes that are not committed, for which copies
+// of the shard keep a bit each. The credit alone would not do: a round may stay open for long while
+// the values of this worker are received. And the window alone would let a worker fill the
+// connection with large pushes in front of urgent ones.
+//
+// # Rounds
+//
+// At most Config.Ahead rounds of a slice are under way, because servers keep sums for so many. A
+// push of the next round waits until the worker's pushes of the round before are committed for all
+// other slices (routes.early): so a successor finds on the servers every version that it needs.
+//
+// # Taking over a place
+//
+// A process that takes over a place asks every shard how far its predecessor was. A program repeats
+// the last step that is not complete; pushes of it that are committed are recognized by their
+// clocks, and pulls return the values of that step (wire.FlagExact) until the program has reached
+// the point at which its predecessor died.
+//
+// # Staleness
+//
+// A pull names the lowest version that it accepts, and how many pushes of its own worker the value
+// must contain. With rounds both are the last round pushed. Without rounds a pull may be
+// Config.Staleness clocks ahead of the slowest worker; the server lets it wait until that is true.
+//
+// # Memory of callers
+//
+// Values to push are not copied: messages refer to the caller's memory, and the transport reads it.
+// A call that has been given memory ends when its result is there and the memory is free. When a
+// call fails while a transport reads its memory the worker copies the values that must still be
+// sent, asks the driver to drop the connections that read it, and ends the call when all of it is
+// back.
+//
+// # Errors
+//
+// A call that makes no sense is refused at once, with ps.ErrUsage. Other calls end with a ps.Error,
+// which names the call, the key, and the node that was waited for:
+//
+//	ErrTimeout      the deadline has passed; a push may still be applied, once
+//	ErrRejected     a server has refused the call: no memory, another shape, a version gone
+//	ErrFenced       another process has the place: the process can only end
+//	ErrLost         all copies of a shard are lost: the job can go on from a snapshot only
+//	ErrNoScheduler  the scheduler has been silent for Timing.Patience
+//	ErrClosed       the worker has left the job
+//
+// After one of the last four other calls fail with it as well.
 package worker

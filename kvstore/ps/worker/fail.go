@@ -8,6 +8,10 @@ import (
 )
 
 // failing ends calls that cannot end well.
+//
+// The memory of a call is the caller's again when the call ends. So a failed call ends only when no
+// transport reads that memory. The worker cannot make a transport hurry: it asks the driver to drop
+// the connection (Outbox.Recall), and goes on with copies.
 type failing struct {
 	*agent
 	*calls
@@ -15,7 +19,8 @@ type failing struct {
 }
 
 // fail gives a call an error. It ends when no transport reads its memory any more, which is
-// recalled: at once, or when connections have been dropped.
+// recalled: at once, or when connections have been dropped. The error names the node that the call
+// waits for, and the node for which that one waits, as far as is known.
 func (fa *failing) fail(c *call, err error) {
 	if c.ended || c.err != nil {
 		return
@@ -25,6 +30,7 @@ func (fa *failing) fail(c *call, err error) {
 		e.Waits = w()
 	}
 	c.err = e
+	// The parts end one by one below, and the last of them would end the call.
 	c.left, c.held = c.left+1, c.held+1 // so that it does not end while its parts do
 	fa.detach(c)
 	c.left, c.held = c.left-1, c.held-1
@@ -35,7 +41,8 @@ func (fa *failing) fail(c *call, err error) {
 	fa.recall(c)
 }
 
-// recall asks for the memory of a call that a transport reads.
+// recall asks for the memory of a call that a transport reads: the driver drops the connections to
+// the servers that messages with it have gone to.
 func (fa *failing) recall(c *call) {
 	for _, p := range fa.lent {
 		if p.call == c {
@@ -44,7 +51,8 @@ func (fa *failing) recall(c *call) {
 	}
 }
 
-// expire ends a call whose deadline has passed. One that is done but for its memory does not fail.
+// expire ends a call whose deadline has passed. One that is done but for its memory does not fail:
+// its result is there, and the memory is called back.
 func (fa *failing) expire(c *call) {
 	switch {
 	case c.left > c.held:
@@ -55,7 +63,8 @@ func (fa *failing) expire(c *call) {
 	}
 }
 
-// failAll ends all calls.
+// failAll ends all calls. Ending one may end others, or begin none: the list is gone through from
+// the last on.
 func (fa *failing) failAll(err error) {
 	for i := len(fa.open) - 1; i >= 0; i-- {
 		if i < len(fa.open) {
@@ -64,7 +73,8 @@ func (fa *failing) failAll(err error) {
 	}
 }
 
-// blame returns the node that a call waits for.
+// blame returns the node that a call waits for: the server of the first push that is not committed,
+// or of the first question without an answer.
 func (fa *failing) blame(c *call) wire.Node {
 	if !c.single.peer.IsZero() {
 		return c.single.peer
@@ -111,6 +121,7 @@ func (fa *failing) detach(c *call) {
 	if c.vacate() {
 		c.left--
 	}
+	// Pulls and questions have no effect on servers: their answers will find nothing.
 	for i := range fa.slots {
 		if p := fa.slots[i]; p != nil && p.call == c {
 			fa.finish(p)
@@ -130,7 +141,7 @@ func (fa *failing) detach(c *call) {
 	}
 }
 
-// keepAll keeps the pushes of a call in a list of pushes that have not been sent.
+// keepAll keeps the pushes of a call in a list of pushes that have not been sent, in their places.
 func (fa *failing) keepAll(c *call, list []*part) {
 	for i, p := range list {
 		if p.call == c {
@@ -140,7 +151,8 @@ func (fa *failing) keepAll(c *call, list []*part) {
 }
 
 // keep lets a push whose call has failed go on with a copy of its values. When a transport still
-// reads the caller's a twin goes on in its stead.
+// reads the caller's, a twin goes on in its stead, with the same sequence, clock and place in the
+// order. The result has nowhere to go, and is not asked for.
 func (fa *failing) keep(p *part) *part {
 	p.out = nil
 	switch {
@@ -150,6 +162,7 @@ func (fa *failing) keep(p *part) *part {
 		p.payload, p.kept = bytes.Clone(p.payload), true
 		return p
 	}
+	// The part itself stays with the transport that reads its memory, until that comes back.
 	t := fa.newPart(p.call, p.kind, p.shard)
 	t.slice, t.seq, t.clock, t.need, t.own = p.slice, p.seq, p.clock, p.need, p.own
 	t.flags, t.codec, t.prio, t.order, t.at = p.flags, p.codec, p.prio, p.order, p.at

@@ -6,9 +6,11 @@ import (
 )
 
 // Lent returns how many parts of ended calls a worker keeps because a transport reads their memory.
+// It falls to 0 when the driver has released everything.
 func (w *Worker) Lent() int { return len(w.lent) }
 
-// Audit reports parts of calls that are counted wrongly or are in two places.
+// Audit reports parts of calls that are counted wrongly or are in two places. It goes through all
+// calls, and is for tests.
 func (w *Worker) Audit() error {
 	place, left := map[*part]string{}, map[*call]int{}
 	var err error

@@ -10,6 +10,11 @@ import (
 
 // joiner finds out where a worker starts: it asks all shards how far earlier processes in its place
 // were.
+//
+// Where rounds wait for workers (Wait without backup workers) the answer is in the worker's own
+// pushes: it repeats the step that is committed on some shards only, and servers recognize the
+// pushes that they have. Where rounds close without it its own pushes say little: it starts behind
+// the furthest round of all, and tells all shards so before it pushes.
 type joiner struct {
 	*agent
 	*calls
@@ -18,11 +23,14 @@ type joiner struct {
 	*progress
 	joining *call // nil: none is under way
 	// where it starts, when rounds may close without it: the same on all shards
-	from    wire.StartPoint
+	from wire.StartPoint
+	// committed pushes of earlier processes, by slice, as the shards say
 	cursors map[ps.ID]wire.CursorEntry
 }
 
-// join begins the call that Worker.Join makes.
+// join begins the call that Worker.Join makes. It counts one part more than there are shards, which
+// stands for the whole: the call must not end between the question of how far others are and the
+// statement of where this worker starts.
 func (jo *joiner) join(now ps.Time, deadline ps.Time) (uint64, error) {
 	if jo.joining != nil || jo.joined {
 		return 0, usage("join", ps.NoKey, "it has been called before")
@@ -35,7 +43,8 @@ func (jo *joiner) join(now ps.Time, deadline ps.Time) (uint64, error) {
 	return c.id, nil
 }
 
-// askCursors asks all shards, as soon as there is a view that has them.
+// askCursors asks all shards, as soon as there is a view that has them. The call is bound to the
+// scheduler until then, and to the servers from here on: its error names the one that it waits for.
 func (jo *joiner) askCursors() {
 	c := jo.joining
 	if c == nil || jo.joined || jo.me.Inc == 0 || len(jo.shards) == 0 || c.ended || c.left != 1 {
@@ -52,7 +61,9 @@ func (jo *joiner) askCursors() {
 	}
 }
 
-// tookCursor takes in one shard's answer. When it is the last the worker has joined.
+// tookCursor takes in one shard's answer. When it is the last the worker has joined, or tells all
+// shards where it starts. It reports false for an answer that cannot be read: the question is
+// repeated.
 func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
 	cur, err := wire.DecodeCursor(m.Payload)
 	if err != nil {
@@ -65,6 +76,7 @@ func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
 		jo.cursors[ps.ID{Key: e.Key, Slice: e.Slice}] = e
 	}
 	c := jo.joining
+	// The answers of all shards are needed together.
 	if c.left != 2 { // this part, and the one that stands for the whole
 		return true
 	}
@@ -83,12 +95,13 @@ func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
 	return true
 }
 
-// begin says that the worker has joined, and where it starts.
+// begin says that the worker has joined, and where it starts. Other calls may be made from now on.
 func (jo *joiner) begin() {
 	jo.joined, jo.started = true, max(jo.resumed, jo.clock)
 }
 
-// findStart works out where to start.
+// findStart works out where to start: behind everything that any worker has pushed, so that no
+// round waits for a push that has been left out.
 func (jo *joiner) findStart() {
 	for _, c := range jo.cursors {
 		if c.Direct {
@@ -103,7 +116,8 @@ func (jo *joiner) findStart() {
 	}
 }
 
-// startedOn notes that a shard knows where the worker starts.
+// startedOn notes that a shard knows where the worker starts. With the last one the worker has
+// joined.
 func (jo *joiner) startedOn() {
 	if c := jo.joining; c.left == 2 {
 		c.left--
@@ -130,6 +144,7 @@ func (jo *joiner) findResume() {
 			rounds = min(rounds, c.Clock)
 		}
 	}
+	// A step of tables is over when all shards have it: the lowest tick counts.
 	for i, t := range jo.ticks {
 		if i == 0 || t < jo.clock {
 			jo.clock = t
@@ -148,7 +163,8 @@ func (jo *joiner) findResume() {
 	}
 }
 
-// resume returns how many pushes to a slice count as done.
+// resume returns how many pushes to a slice count as done. All slices of a key have the same count:
+// a program pushes keys, not slices.
 func (jo *joiner) resume(c wire.CursorEntry) uint64 {
 	switch {
 	case !c.Direct:
@@ -163,7 +179,8 @@ func (jo *joiner) resume(c wire.CursorEntry) uint64 {
 	return low
 }
 
-// blameJoin returns the server that keeps a job from starting.
+// blameJoin returns the server that keeps a job from starting: the first one that is not there, as
+// long as no shard has a place.
 func (jo *joiner) blameJoin() wire.Node {
 	if jo.me.View == nil || len(jo.shards) > 0 {
 		return wire.Node{}

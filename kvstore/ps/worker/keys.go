@@ -13,48 +13,52 @@ import (
 type workerKey struct {
 	key    uint32
 	dtype  dtype.Type
-	total  uint64
-	direct bool
-	row    int // bytes of a row of a table, 0 for other keys
-	slices []*slice
+	total  uint64   // bytes of the key; of a row of a table
+	direct bool     // without rounds
+	row    int      // bytes of a row of a table, 0 for other keys
+	slices []*slice // by number
 }
 
-// slice is one slice of a key.
+// slice is one slice of a key, as its worker knows it.
+//
+// Pushes of a slice have their turn in the order of their clocks. How many of them are under way
+// has a bound: Config.Ahead, which servers keep rounds for, or the window for keys without rounds.
 type slice struct {
 	key    *workerKey
 	id     ps.ID
-	shard  uint32
-	lo, hi uint64
-	clock  uint64  // pushes begun
+	shard  uint32  // where it lives
+	lo, hi uint64  // bytes of the key that it covers: lo to hi, without hi
+	clock  uint64  // pushes begun, pushes of earlier processes included
 	pushed bool    // some of them by this process
 	old    uint64  // pushes that an earlier incarnation has committed
 	base   uint64  // first value of clock
 	there  uint64  // version that the server had then
-	seen   uint64  // highest version pulled
-	queue  []*part // pushes that wait for their turn
+	seen   uint64  // highest version pulled: values never go back
+	queue  []*part // pushes that wait for their turn, by clock
 	flying int     // pushes that have it and are not committed
 }
 
 // KeySpec is the description of a key.
 type KeySpec struct {
 	DType  dtype.Type
-	Total  uint64 // bytes
+	Total  uint64 // bytes, a multiple of the size of an element
 	Direct bool   // pushes are applied one by one, as they come, instead of in rounds
-	Whole  bool   // it is never sliced
+	Whole  bool   // it is never sliced: an optimizer looks at the key as a whole
 }
 
 // PushOp is a push.
 type PushOp struct {
 	Key      uint32
-	Value    []byte   // plain values of the whole key
+	Value    []byte   // plain values of the whole key; nil where Codes are given
 	Codes    [][]byte // or its slices, encoded
-	Codec    uint8    // encoding of Codes
+	Codec    uint8    // encoding of Codes; 0: Value is given
 	Out      []byte   // room for the value after the push, which is pulled with it; nil: only push
 	Priority int8     // higher goes first
-	Deadline ps.Time
+	Deadline ps.Time  // 0: Config.Timeout from now
 }
 
-// keyset is the keys that a worker has initialized: it pushes and pulls them.
+// keyset is the keys that a worker has initialized: it pushes and pulls them. A key that is pushed
+// or pulled is cut into slices; every slice is a part of the call.
 type keyset struct {
 	*agent
 	*calls
@@ -65,13 +69,14 @@ type keyset struct {
 	keys map[uint32]*workerKey
 }
 
-// create begins the call that Worker.Init makes.
-func (ks *keyset) create(now ps.Time, key uint32, spec KeySpec, value []byte,
-	deadline ps.Time) (uint64,
-	error) {
+// create begins the call that Worker.Init makes. It checks everything that can be checked here,
+// because an error of a server comes late.
+func (ks *keyset) create(now ps.Time, key uint32, spec KeySpec, value []byte, deadline ps.Time,
+) (uint64, error) {
 	if err := ks.usable("init", key); err != nil {
 		return 0, err
 	}
+	// One worker's value must count, and all must know which: worker 0's.
 	creates := ks.me.Self.Rank == 0
 	switch {
 	case ks.keys[key] != nil:
@@ -85,6 +90,8 @@ func (ks *keyset) create(now ps.Time, key uint32, spec KeySpec, value []byte,
 		return 0, usage("init", key, "value of %d bytes, want %d", len(value), spec.Total)
 	}
 	k := &workerKey{key: key, dtype: spec.DType, total: spec.Total, direct: spec.Direct}
+	// All workers cut a key in the same way, because they agree on its size and on SliceSize; a
+	// server refuses a key that is cut in another way.
 	n := wire.Slices(spec.Total, ks.cfg.SliceSize)
 	if spec.Whole {
 		n = 1
@@ -112,7 +119,8 @@ func (ks *keyset) create(now ps.Time, key uint32, spec KeySpec, value []byte,
 	return c.id, nil
 }
 
-// newSlice returns a slice that continues where an earlier incarnation of the worker stopped.
+// newSlice returns a slice that continues where an earlier incarnation of the worker stopped, from
+// lo to hi of the bytes of its key.
 func (ks *keyset) newSlice(k *workerKey, i uint16, lo, hi uint64) *slice {
 	id := ps.ID{Key: k.key, Slice: i}
 	sl := &slice{key: k, id: id, shard: ps.ShardOf(id, len(ks.shards)), lo: lo, hi: hi}
@@ -131,6 +139,7 @@ func (ks *keyset) addKey(k *workerKey) error {
 		ks.add(k) // rows travel together, however many blocks they are of
 		return nil
 	}
+	// Tables are left out: their rows travel together and never wait for a turn of a slice.
 	perShard := make([]int, len(ks.shards))
 	for _, other := range ks.keys {
 		if other.row > 0 {
@@ -151,7 +160,8 @@ func (ks *keyset) addKey(k *workerKey) error {
 	return nil
 }
 
-// push begins the call that Worker.Push makes.
+// push begins the call that Worker.Push makes. Every slice becomes a part with the next clock of
+// the slice, and waits for its turn there.
 func (ks *keyset) push(now ps.Time, op PushOp) (uint64, error) {
 	k := ks.keys[op.Key]
 	if err := ks.usable("push", op.Key); err != nil {
@@ -173,6 +183,7 @@ func (ks *keyset) push(now ps.Time, op PushOp) (uint64, error) {
 		if op.Out != nil {
 			kind = wire.TypePushPull
 		}
+		// The clock is fixed here, in the order of the calls, and not when the push leaves.
 		p := ks.newPart(c, kind, sl.shard)
 		sl.clock++
 		sl.pushed = true
@@ -201,6 +212,7 @@ func (ks *keyset) want(p *part) {
 	sl := p.slice
 	switch {
 	case !sl.key.direct:
+		// The round of the last push, neither more nor less: all workers see the same values.
 		p.need, p.own = sl.clock, sl.clock
 		if ks.loose() && sl.clock == sl.base {
 			p.need = sl.there // perhaps no worker makes the rounds between
@@ -209,6 +221,7 @@ func (ks *keyset) want(p *part) {
 			p.flags |= wire.FlagExact
 		}
 	case ks.cfg.Staleness == Unbounded:
+		// Nobody is waited for, but a worker always sees its own pushes.
 		p.own = sl.clock
 	default:
 		p.own = sl.clock
@@ -220,7 +233,7 @@ func (ks *keyset) want(p *part) {
 
 // reached returns the clock that the staleness of a pull counts from. A worker that took over a
 // place is where all its keys are: its predecessor may have pushed some keys further, and a pull
-// that waits for the others would never end.
+// that waits for the others would never end, because they wait for this worker's step in turn.
 func (ks *keyset) reached(sl *slice) uint64 {
 	at := sl.clock
 	if sl.pushed || sl.old == 0 {
@@ -239,10 +252,10 @@ func (ks *keyset) reached(sl *slice) uint64 {
 	return at
 }
 
-// pull begins the call that Worker.Pull makes.
-func (ks *keyset) pull(now ps.Time, key uint32, out []byte, priority int8,
-	deadline ps.Time) (uint64,
-	error) {
+// pull begins the call that Worker.Pull makes. Each slice is asked for on its own, and copied to
+// out when it arrives.
+func (ks *keyset) pull(now ps.Time, key uint32, out []byte, priority int8, deadline ps.Time,
+) (uint64, error) {
 	k := ks.keys[key]
 	if err := ks.usable("pull", key); err != nil {
 		return 0, err
@@ -263,13 +276,15 @@ func (ks *keyset) pull(now ps.Time, key uint32, out []byte, priority int8,
 	return c.id, nil
 }
 
-// setOptimizer begins the call that Worker.SetOptimizer makes.
+// setOptimizer begins the call that Worker.SetOptimizer makes. Worker 0's description counts; the
+// calls of the others end when a shard has one of that version.
 func (ks *keyset) setOptimizer(now ps.Time, spec wire.Spec, deadline ps.Time) (uint64, error) {
 	if err := ks.usable("set optimizer", ps.NoKey); err != nil {
 		return 0, err
 	}
 	c := ks.newCall(now, "set optimizer", ps.NoKey, deadline)
 	body := spec.Append(nil)
+	// One copy of the description serves all shards; it is the worker's own.
 	for i := range ks.shards {
 		p := ks.newPart(c, wire.TypeOptimizer, uint32(i))
 		p.payload, p.kept = body, true
@@ -281,7 +296,7 @@ func (ks *keyset) setOptimizer(now ps.Time, spec wire.Spec, deadline ps.Time) (u
 	return c.id, nil
 }
 
-// pushes is Worker.Pushes.
+// pushes is Worker.Pushes: the slice with fewest pushes counts.
 func (ks *keyset) pushes(key uint32) uint64 {
 	k := ks.keys[key]
 	if k == nil {
@@ -294,7 +309,8 @@ func (ks *keyset) pushes(key uint32) uint64 {
 	return low
 }
 
-// setClock is Worker.SetClock.
+// setClock is Worker.SetClock. Pushes that are under way have their clocks already: then it is too
+// late.
 func (ks *keyset) setClock(key uint32, clock uint64) error {
 	k := ks.keys[key]
 	if k == nil {
@@ -333,7 +349,7 @@ func (ks *keyset) skip() uint64 {
 	return there - own
 }
 
-// add makes a key known.
+// add makes a key known, and its slices to the routes, which let their pushes go.
 func (ks *keyset) add(k *workerKey) {
 	ks.keys[k.key] = k
 	ks.slices = append(ks.slices, k.slices...)

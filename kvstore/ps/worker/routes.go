@@ -6,6 +6,10 @@ import (
 )
 
 // routes sends the parts of calls to the shards, and takes in the outcomes of pushes.
+//
+// A push passes four stations: the queue of its slice, until servers have room for its round; the
+// ready list of its route, until there is credit; the flight, until it is committed; and, where it
+// is fused with a pull, a slot, until its value is there.
 type routes struct {
 	*agent
 	*calls
@@ -14,7 +18,8 @@ type routes struct {
 	uncommitted tally    // pushes in rounds that have begun, by clock
 }
 
-// redirect follows a shard to where a view says it lives.
+// redirect follows a shard to where a view says it lives. A new primary knows the pushes in its log
+// and no others: everything that is not committed is sent again, with the same sequences.
 func (rt *routes) redirect(r *route, place wire.Shard) {
 	if place.Lost && !r.lost {
 		r.lost = true
@@ -25,6 +30,7 @@ func (rt *routes) redirect(r *route, place wire.Shard) {
 	}
 	moved := place.Primary != r.primary || r.returned(place.Epoch)
 	r.epoch, r.primary = place.Epoch, place.Primary
+	// A new primary, or one that has been a backup meanwhile, remembers the pushes in its log only.
 	if moved {
 		r.received = 0
 		r.passCommitted()
@@ -32,7 +38,8 @@ func (rt *routes) redirect(r *route, place wire.Shard) {
 	rt.again(r)
 }
 
-// again repeats everything that a shard's primary may not have.
+// again repeats everything that a shard's primary may not have: pushes under their old sequences,
+// and questions under their old names.
 func (rt *routes) again(r *route) {
 	rt.resend(r)
 	for _, p := range rt.slots {
@@ -43,7 +50,8 @@ func (rt *routes) again(r *route) {
 	rt.pump(r)
 }
 
-// resend repeats pushes from the first that was not received on, within the credit.
+// resend repeats pushes from the first that was not received on, within the credit. The first is
+// sent even if it is larger than the credit: otherwise it would never be sent.
 func (rt *routes) resend(r *route) {
 	r.bytes = 0
 	for seq := max(r.flight.First, r.received+1); seq < r.flight.First+uint64(
@@ -60,7 +68,8 @@ func (rt *routes) resend(r *route) {
 	}
 }
 
-// enqueue gives a push its place behind others of the same slice.
+// enqueue gives a push its place behind others of the same slice. Pushes keep the order of the
+// calls, which is the order of the clocks.
 func (rt *routes) enqueue(p *part) {
 	p.slice.queue = append(p.slice.queue, p)
 	if !p.slice.key.direct {
@@ -145,6 +154,7 @@ func (rt *routes) pump(r *route) {
 		}
 		r.ready[len(r.ready)-1] = nil
 		r.ready = r.ready[:len(r.ready)-1]
+		// From here on the push cannot be taken back: the server waits for its number.
 		p.seq = r.next
 		r.next++
 		r.flight.Push(p)
@@ -152,6 +162,8 @@ func (rt *routes) pump(r *route) {
 	}
 }
 
+// sendPush sends a push, for the first time or again. The message refers to the caller's memory,
+// which is lent until the transport is done with it.
 func (rt *routes) sendPush(r *route, p *part, flags wire.Flags) {
 	m := rt.me.Message(p.kind)
 	m.Flags = p.flags | flags
@@ -172,7 +184,9 @@ func (rt *routes) ask(p *part) {
 	rt.sendAsk(p)
 }
 
-// sendAsk sends a pull, or something else that is answered by name.
+// sendAsk sends a pull, or something else that is answered by name. A pull asks for no older
+// version than the slice has shown before, so that values do not go back when a message was late.
+// The pull half of a fused push is asked for alone once its push is committed.
 func (rt *routes) sendAsk(p *part) {
 	r := rt.shards[p.shard]
 	p.at = rt.now
@@ -205,7 +219,9 @@ func (rt *routes) sendAsk(p *part) {
 	rt.me.Send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, hold)
 }
 
-// probe asks for the outcomes of pushes that were received and are not committed.
+// probe asks for the outcomes of pushes that were received and are not committed. It costs a
+// header, where repeating the pushes would cost their values; the answer also tells which pushes
+// the primary has.
 func (rt *routes) probe(r *route) {
 	m := rt.me.Message(wire.TypeProbe)
 	m.Shard, m.Epoch, m.Seq = r.id, r.epoch, r.flight.First
@@ -213,7 +229,8 @@ func (rt *routes) probe(r *route) {
 	rt.me.Send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, nil)
 }
 
-// tickRoute repeats messages that have had no answer for too long.
+// tickRoute repeats messages that have had no answer for too long: pushes from the first gap on,
+// pushes that were received by a probe, questions one by one.
 func (rt *routes) tickRoute(r *route) {
 	if r.epoch == 0 || r.lost {
 		return
@@ -231,6 +248,8 @@ func (rt *routes) tickRoute(r *route) {
 		if p == nil || p.shard != r.id {
 			continue
 		}
+		// A lost message and a long wait look alike from here. Repeating is cheap: servers keep one
+		// of each question, and answer a repeated one with the node that it waits for.
 		wait := rt.me.Timing.Resend
 		if p.kind == wire.TypeInit || p.kind == wire.TypeOptimizer || p.kind == wire.TypeAskCursor {
 			wait /= 4 // answered when another worker has done its part: nothing tells us
@@ -242,7 +261,8 @@ func (rt *routes) tickRoute(r *route) {
 	}
 }
 
-// acked takes in the outcomes of pushes.
+// acked takes in the outcomes of pushes. A receipt that says less than the one before is old,
+// unless it answers a probe. A gap is repaired at once, if pushes have not been sent a moment ago.
 func (rt *routes) acked(r *route, m *wire.Message) {
 	acks, err := wire.DecodeAcks(m.Payload)
 	if err != nil {
@@ -267,7 +287,9 @@ func (rt *routes) acked(r *route, m *wire.Message) {
 	rt.pump(r)
 }
 
-// took notes that the primary has taken in all pushes up to seq, which returns their credit.
+// took notes that the primary has taken in all pushes up to seq, which returns their credit: credit
+// is for bytes on their way, and so workers that push in different orders never wait for each
+// other.
 func (rt *routes) took(r *route, seq uint64) {
 	if seq <= r.received || seq >= r.next {
 		return
@@ -284,7 +306,8 @@ func (rt *routes) took(r *route, seq uint64) {
 	}
 }
 
-// commit ends the push half of a part.
+// commit ends the push half of a part. Its slice may send the next push, and the credit of a push
+// that was never said to be received returns.
 func (rt *routes) commit(r *route, seq uint64, o wire.Outcome) {
 	p := r.flight.At(seq)
 	if p == nil {
@@ -318,7 +341,9 @@ func (rt *routes) commit(r *route, seq uint64, o wire.Outcome) {
 	rt.fused(p)
 }
 
-// fused lets a part whose push is committed wait for its value under a name.
+// fused lets a part whose push is committed wait for its value under a name: it has left the
+// flight, in which the value would have found it. A value that is under way finds it by sequence
+// (calls.waiting).
 func (rt *routes) fused(p *part) {
 	rt.name(p)
 	p.at = rt.now
@@ -333,7 +358,8 @@ func (rt *routes) meant(r *route, t wire.Type, seq uint64) *part {
 	return rt.asking(seq)
 }
 
-// tally counts things by clock. It is made for few clocks at a time.
+// tally counts things by clock. It is made for few clocks at a time, as many as rounds are open,
+// and so looks through them.
 type tally []tallied
 
 type tallied struct {
@@ -377,7 +403,7 @@ func (t tally) count(clock uint64) int {
 	return 0
 }
 
-// waitingFor returns the call that a server's word about a message is about.
+// waitingFor returns the call that a server's word about a message is about, nil if it has ended.
 func (rt *routes) waitingFor(r *route, m *wire.Message) *call {
 	x := m.Wait()
 	p := rt.meant(r, x.Of, x.Seq)

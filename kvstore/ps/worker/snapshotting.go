@@ -8,18 +8,19 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// snapshotting asks for snapshots.
+// snapshotting is the snapshot that a worker has asked for. The scheduler makes it; the worker only
+// repeats the question, and waits. Training goes on meanwhile, but for a snapshot of everything.
 type snapshotting struct {
 	*agent
 	*calls
-	snap     *call // nil: none is under way
-	order    wire.SnapshotOrder
-	repeatAt ps.Time // when the scheduler is asked again
+	snap     *call              // nil: none is under way
+	order    wire.SnapshotOrder // of the call; the answer names its clock
+	repeatAt ps.Time            // when the scheduler is asked again
 }
 
-// askFor asks for a snapshot, as Snapshot and SnapshotAll say.
-func (sn *snapshotting) askFor(now ps.Time, order wire.SnapshotOrder, deadline ps.Time) (uint64,
-	error) {
+// askFor asks for a snapshot, as Snapshot and SnapshotAll say. One call is under way at a time.
+func (sn *snapshotting) askFor(now ps.Time, order wire.SnapshotOrder, deadline ps.Time,
+) (uint64, error) {
 	if err := sn.usable("snapshot", ps.NoKey); err != nil {
 		return 0, err
 	}
@@ -34,6 +35,7 @@ func (sn *snapshotting) askFor(now ps.Time, order wire.SnapshotOrder, deadline p
 	return c.id, nil
 }
 
+// sendSnapshot tells the scheduler of the call, for the first time or again.
 func (sn *snapshotting) sendSnapshot() {
 	m := sn.me.Message(wire.TypeSnapshot)
 	m.SetSnapshotOrder(sn.order)
@@ -41,6 +43,8 @@ func (sn *snapshotting) sendSnapshot() {
 	sn.me.Send(node.Scheduler, m, nil)
 }
 
+// snapshotDone ends the call if the scheduler speaks about its snapshot, and not about an earlier
+// one.
 func (sn *snapshotting) snapshotDone(m *wire.Message) {
 	c, r := sn.snap, m.SnapshotResult()
 	if c == nil || r.Clock != sn.order.Clock {
@@ -60,7 +64,8 @@ func (sn *snapshotting) snapshotDone(m *wire.Message) {
 	}
 }
 
-// repeatSnapshot asks the scheduler again when it is time.
+// repeatSnapshot asks the scheduler again when it is time. The scheduler gives up a snapshot that
+// nobody asks for, so the question is repeated for as long as the call waits.
 func (sn *snapshotting) repeatSnapshot() {
 	if sn.snap != nil && sn.now >= sn.repeatAt {
 		sn.sendSnapshot()

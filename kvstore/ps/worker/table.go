@@ -16,20 +16,23 @@ import (
 // sees them at once.
 //
 // Rows that have been read are kept as long as the staleness allows, up to CacheRows of them.
+//
+// A table is cut into blocks of whole rows, each of which is a slice of a key. A Table belongs to
+// its worker, and to the goroutine that drives it.
 type Table struct {
 	ts    *tables
-	key   *workerKey
-	rows  uint32
-	per   uint32 // rows of a block
-	log   map[uint32][]byte
-	cache map[uint32]cached
-	limit int
-	spare [][]byte
+	key   *workerKey        // its slices are the blocks
+	rows  uint32            // number of rows
+	per   uint32            // rows of a block; the last one may have fewer
+	log   map[uint32][]byte // sums of the deltas since the last Clock, by row
+	cache map[uint32]cached // rows that have been read, without the deltas in log
+	limit int               // rows in cache; 0: none is kept
+	spare [][]byte          // memory for deltas
 }
 
 // cached is a row that was read.
 type cached struct {
-	data  []byte
+	data  []byte // owned by the cache
 	clock uint64 // all workers' steps up to here are in it
 }
 
@@ -37,11 +40,11 @@ type cached struct {
 type TableSpec struct {
 	DType     dtype.Type
 	Rows      uint32
-	RowSize   int // bytes
+	RowSize   int // bytes of a row
 	CacheRows int // rows that the worker keeps; 0: none
 }
 
-// tables is the tables of a worker.
+// tables is the tables of a worker. A step ends for all of them together.
 type tables struct {
 	*agent
 	*calls
@@ -51,9 +54,9 @@ type tables struct {
 	steps []int // bytes of rows changed in this step, by shard
 }
 
-// table creates a table.
-func (ks *keyset) table(now ps.Time, key uint32, spec TableSpec, deadline ps.Time) (*Table, uint64,
-	error) {
+// table creates a table. It begins with zeros, so no value is sent; worker 0 says its size.
+func (ks *keyset) table(now ps.Time, key uint32, spec TableSpec, deadline ps.Time,
+) (*Table, uint64, error) {
 	if err := ks.usable("table", key); err != nil {
 		return nil, 0, err
 	}
@@ -65,6 +68,8 @@ func (ks *keyset) table(now ps.Time, key uint32, spec TableSpec, deadline ps.Tim
 		return nil, 0, usage("table", key, "%d rows of %d bytes of %s", spec.Rows, spec.RowSize,
 			spec.DType)
 	}
+	// Blocks are about as large as slices of other keys, but a message has 16 bits for their
+	// number.
 	const most = 1<<16 - 1
 	per := max(1, uint32(min(ks.cfg.SliceSize/uint64(spec.RowSize), uint64(spec.Rows))),
 		(spec.Rows+most-1)/most)
@@ -101,7 +106,8 @@ func (ks *keyset) table(now ps.Time, key uint32, spec TableSpec, deadline ps.Tim
 }
 
 // Inc adds to a row. The delta has the size of a row and is copied. In a step that is repeated
-// after a crash, rows that are there already are not added again.
+// after a crash, rows that are there already are not added again. Deltas of a row are added up
+// here: the servers get one delta per row and step.
 func (t *Table) Inc(row uint32, delta []byte) error {
 	if row >= t.rows || len(delta) != t.key.row {
 		return usage("inc", t.key.key, "row %d and %d bytes, want a row below %d and %d bytes", row,
@@ -162,6 +168,8 @@ func (t *Table) Get(now ps.Time, rows []uint32, out []byte, deadline ps.Time) (u
 			return 0, usage("get", t.key.key, "row %d, want one below %d", row, t.rows)
 		}
 	}
+	// Rows in the cache that are fresh enough are given at once; the others are asked for, block by
+	// block.
 	need := t.need()
 	var c *call
 	parts := map[uint32]*part{}
@@ -198,7 +206,8 @@ func (t *Table) Get(now ps.Time, rows []uint32, out []byte, deadline ps.Time) (u
 	return c.id, nil
 }
 
-// need returns the clock that everybody must have ended.
+// need returns the clock that all workers must have ended before a row may be read, as the
+// staleness says.
 func (t *Table) need() uint64 {
 	if s := uint64(t.ts.cfg.Staleness); t.ts.cfg.Staleness != Unbounded && t.ts.clock > s {
 		return t.ts.clock - s
@@ -206,7 +215,8 @@ func (t *Table) need() uint64 {
 	return 0
 }
 
-// give copies a row and adds this worker's deltas since its last Clock.
+// give copies a row and adds this worker's deltas since its last Clock: a worker sees its own
+// changes at once, though no server has them.
 func (t *Table) give(out []byte, row uint32, data []byte) {
 	out = out[:t.key.row]
 	copy(out, data)
@@ -215,9 +225,11 @@ func (t *Table) give(out []byte, row uint32, data []byte) {
 	}
 }
 
-// arrivedRows takes in the answer to a Get.
+// arrivedRows takes in the answer to a Get. It reports false for an answer that cannot be used: the
+// part waits on.
 func (ts *tables) arrivedRows(p *part, m *wire.Message) bool {
 	t := ts.byKey[p.slice.id.Key]
+	// Rows that this worker has changed since are missing both in the answer and in the log.
 	if p.own != ts.clock {
 		// A Clock has left meanwhile, and the answer may lack its rows.
 		p.own = ts.clock
@@ -240,7 +252,7 @@ func (ts *tables) arrivedRows(p *part, m *wire.Message) bool {
 	return true
 }
 
-// keep caches a row.
+// keep caches a row. A full cache is emptied: which rows are read next is not known.
 func (t *Table) keep(row uint32, data []byte, clock uint64) {
 	old, ok := t.cache[row]
 	if !ok && len(t.cache) >= t.limit {
@@ -249,7 +261,9 @@ func (t *Table) keep(row uint32, data []byte, clock uint64) {
 	t.cache[row] = cached{data: append(old.data[:0], data...), clock: clock}
 }
 
-// endStep begins the call that Worker.Clock makes.
+// endStep begins the call that Worker.Clock makes. The rows of the step leave first, then a tick to
+// every shard, changed or not: servers count a worker's steps. Shards that have the step from an
+// earlier process get none.
 func (ts *tables) endStep(now ps.Time, deadline ps.Time) (uint64, error) {
 	if err := ts.usable("clock", ps.NoKey); err != nil {
 		return 0, err
@@ -290,7 +304,8 @@ type flush struct {
 	parts [][]byte // by shard
 }
 
-// table takes the changed rows of a table, in their order.
+// table takes the changed rows of a table, in their order, and adds them to the cached rows: the
+// next Get finds them there, though the servers may not have them yet.
 func (f *flush) table(t *Table) {
 	rows := slices.Sorted(maps.Keys(t.log))
 	for len(rows) > 0 {
@@ -322,7 +337,8 @@ func (f *flush) table(t *Table) {
 	clear(t.log)
 }
 
-// send pushes the rows that have been collected for a shard.
+// send pushes the rows that have been collected for a shard. They go before all other pushes that
+// wait there: the step of every worker may wait for them.
 func (f *flush) send(shard uint32) {
 	b := f.parts[shard]
 	if len(b) == 0 {

@@ -7,7 +7,9 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// value takes in the answer to a pull.
+// value takes in the answer to a pull. It carries the receipt for pushes, and the outcome of the
+// push that it is fused with: that push and its value may arrive in one message, or each in its
+// own.
 func (ks *keyset) value(r *route, m *wire.Message) {
 	a := m.Answer()
 	ks.took(r, a.Received)
@@ -28,7 +30,8 @@ func (ks *keyset) value(r *route, m *wire.Message) {
 }
 
 // arrived copies a value to its caller, unless it is older than a version of the slice that the
-// worker has seen.
+// worker has seen: messages overtake each other, and a key must not go back. A repeated round is
+// the exception: its pull wants exactly the version that it names.
 func (ks *keyset) arrived(p *part, m *wire.Message) {
 	sl, version := p.slice, m.Answer().Version
 	exact := p.flags&wire.FlagExact != 0
@@ -50,6 +53,7 @@ func (ks *keyset) arrived(p *part, m *wire.Message) {
 		}
 		copy(p.out, m.Payload)
 	}
+	// A repeated round shows an old version on purpose: it does not count as seen.
 	if !exact {
 		sl.seen = max(sl.seen, version)
 	}

@@ -14,23 +14,31 @@ const Unbounded = -1
 // Config says how a worker works. Job, Workers, Policy, Backups, Window, Ahead and Credit are
 // the same as the servers'.
 type Config struct {
-	Job     uint64
-	Rank    uint16
-	Nonce   uint64 // drawn anew by every process
+	Job     uint64 // drawn at the start of the job
+	Rank    uint16 // place of the worker among the workers of the job
+	Nonce   uint64 // drawn anew by every process; not 0
 	Addr    string // where the worker listens, if it does
-	Workers int
+	Workers int    // workers of the job
 	Policy  ps.Policy
+	// Backups is the number of backup workers: rounds close when all but so many have contributed.
 	Backups int
-	// of pulls of keys without rounds: clocks that others may be behind, or Unbounded
+	// Staleness is of pulls of keys without rounds: clocks that others may be behind, or Unbounded.
 	Staleness int
-	Window    int     // 1024
-	Ahead     int     // 2
-	Credit    int     // bytes on their way to one shard that the server has not taken in; 4 MiB
-	SliceSize uint64  // bytes; keys that are longer are sliced; 1 MiB
-	Timeout   ps.Time // of calls without a deadline; 120 s
-	Timing    ps.Timing
+	// Window is how many pushes to one shard may be uncommitted; 1024.
+	Window int
+	// Ahead is how many rounds of one slice may be under way; 2.
+	Ahead int
+	// Credit is how many bytes may be on their way to one shard that the server has not taken in;
+	// 4 MiB.
+	Credit int
+	// SliceSize is the size in bytes above which keys are sliced; 1 MiB.
+	SliceSize uint64
+	// Timeout is how long a call without a deadline may take; 120 s.
+	Timeout ps.Time
+	Timing  ps.Timing
 }
 
+// fill sets the defaults of zero fields.
 func (c *Config) fill() {
 	node.FillLimits(&c.Window, &c.Ahead, &c.Credit)
 	if c.SliceSize == 0 {
@@ -62,16 +70,17 @@ type Worker struct {
 
 // Stats counts the work of a worker.
 type Stats struct {
-	Pushes  uint64 // slices pushed
+	Pushes  uint64 // slices pushed and committed
 	Late    uint64 // slices of Pushes whose round was closed without them: they count nowhere
 	Pulls   uint64 // slices pulled
 	Resends uint64 // messages sent again
 	Stale   uint64 // answers dropped because a later version had been seen
-	Calls   int    // that have not ended
+	Calls   int    // calls that have not ended
 	Flying  int    // pushes that are not committed
 }
 
-// New returns a worker that asks the scheduler for its place.
+// New returns a worker that asks the scheduler for its place. It speaks when it is driven: the
+// first Tick sends the hello.
 func New(c Config) (*Worker, error) {
 	c.fill()
 	switch {
@@ -98,7 +107,9 @@ func New(c Config) (*Worker, error) {
 	return w, nil
 }
 
-// Out returns the worker's outbox. The caller carries it out and resets it.
+// Out returns the worker's outbox. The caller carries it out and resets it. Small messages to one
+// server are put into batches here, so it is to be asked for once all messages that are there have
+// been handled.
 func (w *Worker) Out() *ps.Outbox {
 	w.me.Out.Pack()
 	if len(w.lent) > 0 {
@@ -107,7 +118,8 @@ func (w *Worker) Out() *ps.Outbox {
 	return &w.me.Out
 }
 
-// Release takes back the Hold of a Send.
+// Release takes back the Hold of a Send, in the goroutine that drives the worker. It may end calls,
+// whose Done is in the outbox then.
 func (w *Worker) Release(l *ps.Loan) {
 	l.Return()
 	w.reap()
@@ -123,7 +135,7 @@ func (w *Worker) Incarnation() uint32 { return w.me.Inc }
 // ErrFenced.
 func (w *Worker) Fenced() bool { return w.me.Fenced }
 
-// Stats returns the figures of the worker so far.
+// Stats returns the figures of the worker so far. Calls and Flying are of now, the others grow.
 func (w *Worker) Stats() Stats {
 	st := w.stats
 	st.Calls = len(w.open)
@@ -145,6 +157,7 @@ func (w *Worker) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 	}
 }
 
+// dispatch takes in one message: workers do not speak to each other.
 func (w *Worker) dispatch(m *wire.Message) {
 	switch m.From.Role {
 	case wire.Scheduler:
@@ -154,6 +167,8 @@ func (w *Worker) dispatch(m *wire.Message) {
 	}
 }
 
+// fromScheduler takes in a view, the end of a barrier or snapshot, the node that one of them waits
+// for, or the news that another process has the place.
 func (w *Worker) fromScheduler(m *wire.Message) {
 	w.me.Hear(m)
 	switch m.Type {
@@ -178,7 +193,7 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 }
 
 // adoptView takes over a view and sends messages again that went to a server which no longer
-// serves.
+// serves. A view that says that the place is taken, or a shard lost, ends all calls.
 func (w *Worker) adoptView(m *wire.Message) {
 	if !w.me.Adopt(m) {
 		return
@@ -193,6 +208,7 @@ func (w *Worker) adoptView(m *wire.Message) {
 		}
 		return
 	}
+	// Under Shrink rounds have closed without a worker that was given up, so it cannot go on.
 	me := w.me.View.Member(w.me.Self)
 	if !me.Alive && w.cfg.Policy == ps.Shrink {
 		w.me.Fenced = true
@@ -205,6 +221,7 @@ func (w *Worker) adoptView(m *wire.Message) {
 		}
 		w.redirect(w.shards[i], w.me.View.Shards[i])
 	}
+	// A job that has lost a shard cannot give this step's results: calls end, once and for all.
 	if w.lost == nil {
 		if w.lost = ps.LostError(w.me.View); w.lost != nil {
 			w.failAll(w.lost)
@@ -213,6 +230,8 @@ func (w *Worker) adoptView(m *wire.Message) {
 	w.askCursors()
 }
 
+// fromServer takes in a message about a shard. Only the primary counts that the worker knows; a
+// later epoch makes it ask for the view.
 func (w *Worker) fromServer(m *wire.Message) {
 	if int(m.Shard) >= len(w.shards) {
 		return
@@ -262,7 +281,7 @@ func leads(why wire.Reason) bool {
 }
 
 // Tick lets time pass: heartbeats, repetitions and deadlines. It should be called every few
-// milliseconds.
+// milliseconds: a deadline is noticed at the first tick behind it.
 func (w *Worker) Tick(now ps.Time) {
 	w.start(now)
 	w.me.Tick(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(),
@@ -273,6 +292,8 @@ func (w *Worker) Tick(now ps.Time) {
 	if w.me.Fenced {
 		return
 	}
+	// Ending a call removes it from the list, and perhaps others with it: from the last on, within
+	// bounds.
 	for i := len(w.open) - 1; i >= 0; i-- { // before their memory is lent again
 		if i < len(w.open) && now >= w.open[i].deadline {
 			w.expire(w.open[i])
@@ -289,13 +310,14 @@ func (w *Worker) Tick(now ps.Time) {
 func (w *Worker) Gone() bool { return w.me.Gone() }
 
 // Leave says goodbye to the scheduler: rounds no longer wait for this worker. It should be called
-// when all pushes are committed, and ticks should go on until Gone.
+// when all pushes are committed (Drained), and ticks should go on until Gone. Calls that are under
+// way end with ErrClosed.
 func (w *Worker) Leave() {
 	w.me.Leave()
 	w.failAll(ps.ErrClosed)
 }
 
-// Drained reports whether all pushes are committed.
+// Drained reports whether all pushes are committed: then nothing of this worker is lost with it.
 func (w *Worker) Drained() bool {
 	for _, r := range w.shards {
 		if r.flight.Len() > 0 || len(r.ready) > 0 {
@@ -308,7 +330,8 @@ func (w *Worker) Drained() bool {
 // MaxShards returns the number of shards, 0 before the view names them.
 func (w *Worker) MaxShards() int { return len(w.shards) }
 
-// answered takes in the answer to something that is not a pull.
+// answered takes in the answer to something that is not a pull. An answer of another type than the
+// question, or to a question that has been answered, is dropped.
 func (w *Worker) answered(r *route, m *wire.Message) {
 	p := w.asking(m.Seq)
 	if p == nil || p.shard != r.id {
@@ -330,7 +353,8 @@ func (w *Worker) answered(r *route, m *wire.Message) {
 	w.finish(p)
 }
 
-// rejected takes in a refusal.
+// rejected takes in a refusal. Where the view is to blame the worker asks for a new one, and the
+// message is repeated under it; where the call itself is wrong it ends.
 func (w *Worker) rejected(r *route, m *wire.Message) {
 	switch x := m.Refusal(); x.Reason {
 	case wire.ReasonEpoch, wire.ReasonNotPrimary, wire.ReasonIncarnation:
