@@ -303,7 +303,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			}
 			args := []string{"test", "-vet=off", "-overlay", file}
 			if m.run == "" {
-				args = append(args, ".", "-run", "^TestSchedules$", "-schedules", "3000")
+				args = append(args, ".", "-run", "^TestSchedules$", "-schedules", "6000")
 			} else {
 				args = append(args, "./...", "-run", m.run)
 			}
