@@ -31,7 +31,7 @@ func (s *scheduler) nextBegun() *oper {
 	if !o.spec.is(cheap) || o.spec.async == nil {
 		return nil
 	}
-	c.pop()
+	c.drop(o)
 	s.free--
 	s.following = true
 	o.run.Worker = -1

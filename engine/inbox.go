@@ -99,13 +99,13 @@ const (
 
 // absorbWindow is absorb for the workers of the processor. mu is held.
 func (s *scheduler) absorbWindow() {
-	c := &s.core
-	for s.inbox.look(); s.inbox.taken != s.inbox.known; {
-		ready := s.pools.narrow.n + c.Waiting()
-		if s.pools.narrow.heavy == 0 && (ready >= readyTarget || ready >= s.cfg.Workers &&
-			c.Live() >= window) {
+	c, b, n := &s.core, s.inbox, s.pools.narrow
+	queued, bounded, workers := n.n, n.heavy == 0, s.cfg.Workers
+	for b.look(); b.taken != b.known; {
+		ready := queued + c.Waiting()
+		if bounded && (ready >= readyTarget || ready >= workers && c.Live() >= window) {
 			return
 		}
-		c.Submit(&s.inbox.take().Op)
+		c.Submit(&b.take().Op)
 	}
 }

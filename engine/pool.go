@@ -145,7 +145,7 @@ func (c *pool) push(o *oper) {
 	}
 }
 
-// first returns the operation that pop would take; there must be one.
+// first returns the operation that pop would take, nil if there is none.
 func (c *pool) first() *oper {
 	for i := range c.ready {
 		if o := c.ready[i].First(); o != nil {
@@ -157,18 +157,21 @@ func (c *pool) first() *oper {
 
 // pop takes the next operation, nil if there is none.
 func (c *pool) pop() *oper {
-	for i := range c.ready {
-		if op := c.ready[i].Pop(); op != nil {
-			o := operOf(op)
-			c.n--
-			c.popped[i]++
-			if !o.spec.is(cheap) {
-				c.heavy--
-			}
-			return o
-		}
+	o := c.first()
+	if o != nil {
+		c.drop(o)
 	}
-	return nil
+	return o
+}
+
+// drop takes out o, which first has returned.
+func (c *pool) drop(o *oper) {
+	c.ready[o.spec.rank].Pop()
+	c.n--
+	c.popped[o.spec.rank]++
+	if !o.spec.is(cheap) {
+		c.heavy--
+	}
 }
 
 // park puts w on the list from which workers are woken.

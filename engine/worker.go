@@ -200,7 +200,7 @@ func (w *worker) pick() {
 		if w.n > 0 && !o.spec.is(cheap) {
 			break
 		}
-		c.pop()
+		c.drop(o)
 		w.batch[w.n] = o
 		w.n++
 		o.run.Worker = w.index
