@@ -45,7 +45,7 @@ func newChainCase(rng *rand.Rand) *chainCase {
 	zips := []cpu.ZipOp{cpu.Add, cpu.Sub, cpu.Mul, cpu.Max, cpu.SigmoidGrad, cpu.TanhGrad,
 		cpu.AXPBY}
 	maps := []cpu.MapOp{cpu.Neg, cpu.Square, cpu.Sigmoid, cpu.Tanh, cpu.Exp, cpu.Erf, cpu.ReLU,
-		cpu.MulS, cpu.AddS, cpu.Affine}
+		cpu.MulS, cpu.AddS}
 	for i := range 1 + rng.IntN(14) {
 		value := func() int { return rng.IntN(len(c.in) + i) }
 		switch rng.IntN(5) {

@@ -123,19 +123,3 @@ void gx_fill(float *d, int64_t n, float v, int threads) {
 	job j = {d, 0, 0, v, 0};
 	gx_parallel(threads, n, GRAIN, fill_range, &j);
 }
-
-typedef struct {
-	float *d;
-	double start, step;
-	int64_t repeat;
-} ramp;
-
-GX_CLONES static void ramp_range(const void *arg, int64_t begin, int64_t end) {
-	const ramp *r = arg;
-	for (int64_t i = begin; i < end; i++) r->d[i] = (float)(r->start + (double)(i / r->repeat) * r->step);
-}
-
-void gx_ramp(float *d, int64_t n, double start, double step, int64_t repeat, int threads) {
-	ramp r = {d, start, step, repeat};
-	gx_parallel(threads, n, GRAIN, ramp_range, &r);
-}

@@ -14,8 +14,6 @@ package cpu
 #cgo nocallback gx_select
 #cgo noescape gx_fill
 #cgo nocallback gx_fill
-#cgo noescape gx_ramp
-#cgo nocallback gx_ramp
 */
 import "C"
 
@@ -97,16 +95,4 @@ func Select(d, c, a, b unsafe.Pointer, n int) {
 // Fill sets n float32 elements to v.
 func Fill(d unsafe.Pointer, n int, v float32, threads int) {
 	C.gx_fill((*C.float)(d), C.int64_t(n), C.float(v), C.int(threads))
-}
-
-// Ramp is an arithmetic progression of which each element is repeated.
-type Ramp struct {
-	Start, Step float64
-	Repeat      int // at least 1
-}
-
-// Run writes the first n elements.
-func (r Ramp) Run(d unsafe.Pointer, n int) {
-	C.gx_ramp((*C.float)(d), C.int64_t(n), C.double(r.Start), C.double(r.Step), C.int64_t(r.Repeat),
-		1)
 }

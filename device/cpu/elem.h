@@ -15,10 +15,9 @@
 	X(RELU, x > 0.0f ? x : (x != x ? x : 0.0f)) X(SIGMOID, gx_sigmoid(x)) X(TANH, gx_tanh(x)) \
 	X(SOFTPLUS, gx_softplus(x)) X(SOFTSIGN, x / (1.0f + gx_abs(x))) \
 	X(ERF, gx_erf(x)) X(GELU, 0.5f * x * (1.0f + gx_erf(x * 0.70710678f))) \
-	X(HARDSIGMOID, gx_clamp(s *x + t, 0.0f, 1.0f)) \
 	X(LEAKY, x > 0.0f ? x : s *x) X(ELU, x > 0.0f ? x : s *gx_expm1(x)) X(SCALEDELU, t *(x > 0.0f ? x : s *gx_expm1(x))) \
 	X(CLIP, gx_clamp(x, s, t)) \
-	X(ADDS, x + s) X(MULS, x *s) X(RSUBS, s - x) X(DIVS, x / s) X(RDIVS, s / x) X(AFFINE, x *s + t) \
+	X(ADDS, x + s) X(MULS, x *s) X(RSUBS, s - x) X(DIVS, x / s) X(RDIVS, s / x) \
 	X(MAXS, x > s || x != x ? x : s) X(MINS, x < s || x != x ? x : s) \
 	X(POWS, powf(x, s)) X(RPOWS, powf(s, x)) X(MODS, gx_mod(x, s)) X(RMODS, gx_mod(s, x)) X(HYPOTS, gx_hypot(x, s)) \
 	X(EQS, (float)(x == s)) X(NES, (float)(x != s)) X(GTS, (float)(x > s)) X(GES, (float)(x >= s)) \
@@ -46,8 +45,6 @@
 	X(GELU_X_GRAD, a *(0.5f * (1.0f + gx_erf(b * 0.70710678f)) + b * 0.39894228f * gx_exp(-0.5f * b * b))) \
 	X(LEAKY_X_GRAD, b > 0.0f ? a : s *a) X(ELU_GRAD, b > 0.0f ? a : a *(s + b)) X(ELU_X_GRAD, b > 0.0f ? a : a *s *gx_exp(b)) \
 	X(SELU_GRAD, b > 0.0f ? t *a : t *a *(s + b)) /* as MXNet: the derivative wants b / t */ \
-	X(CLIP_X_GRAD, b < s || b > t ? 0.0f : a) \
-	X(HARDSIGMOID_X_GRAD, s *b + t > 0.0f && s *b + t < 1.0f ? s *a : 0.0f) \
 	X(AXPBY, s *a + t * b)
 
 #define GX_ENUM(name, expr) GX_##name,
@@ -71,6 +68,5 @@ void gx_zip_block(int op, float *d, const float *a, const float *b, int64_t n, f
 void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape, int threads);
 void gx_select(float *d, const float *c, const float *a, const float *b, int64_t n, int threads);
 void gx_fill(float *d, int64_t n, float v, int threads);
-void gx_ramp(float *d, int64_t n, double start, double step, int64_t repeat, int threads);
 
 #endif

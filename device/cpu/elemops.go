@@ -38,25 +38,23 @@ const (
 	Softsign
 	Erf
 	GELU
-	HardSigmoid // S · x + T between 0 and 1
-	Leaky       // x, or S · x where x is not positive
-	ELU         // x, or S · (exp(x) - 1) where x is not positive
-	ScaledELU   // T · ELU
-	Clip        // x between S and T
-	AddS        // x + S
-	MulS        // x · S
-	RSubS       // S - x
-	DivS        // x / S
-	RDivS       // S / x
-	Affine      // x · S + T
-	MaxS        // the larger of x and S
-	MinS        // the smaller
-	PowS        // x to the power S
-	RPowS       // S to the power x
-	ModS        // x modulo S
-	RModS       // S modulo x
-	HypotS      // √(x² + S²)
-	EqS         // x = S as 0 or 1
+	Leaky     // x, or S · x where x is not positive
+	ELU       // x, or S · (exp(x) - 1) where x is not positive
+	ScaledELU // T · ELU
+	Clip      // x between S and T
+	AddS      // x + S
+	MulS      // x · S
+	RSubS     // S - x
+	DivS      // x / S
+	RDivS     // S / x
+	MaxS      // the larger of x and S
+	MinS      // the smaller
+	PowS      // x to the power S
+	RPowS     // S to the power x
+	ModS      // x modulo S
+	RModS     // S modulo x
+	HypotS    // √(x² + S²)
+	EqS       // x = S as 0 or 1
 	NeS
 	GtS
 	GeS
@@ -110,8 +108,6 @@ const (
 	ELUGrad
 	ELUXGrad
 	SELUGrad
-	ClipXGrad
-	HardSigmoidXGrad
 	AXPBY // S · a + T · b
 	numZips
 )

@@ -6,8 +6,7 @@
 typedef struct {
 	char *d;
 	const char *s;
-	gx_view v; // of the strided side
-	int scatter;
+	gx_view v; // of s
 	gx_copier copy; // for lines without a stride
 } job;
 
@@ -21,9 +20,6 @@ typedef struct {
 		} else { \
 			for (int64_t i = 0; i < n; i++) d[i] = s[i * stride]; \
 		} \
-	} \
-	GX_CLONES static void scatter_##T(T *restrict d, const T *restrict s, int64_t n, int64_t stride) { \
-		for (int64_t i = 0; i < n; i++) d[i * stride] = s[i]; \
 	} \
 	/* tile_T transposes: line r of d takes its elements stride apart, lines being neighbours in s */ \
 	GX_CLONES static void tile_##T(T *restrict d, int64_t dpitch, const T *restrict s, int64_t stride, int64_t lines, int64_t n) { \
@@ -95,11 +91,7 @@ static void line(char *d, const char *s, const job *j, int64_t n, int64_t stride
 		j->copy(d, s, (size_t)(n * v->size));
 		return;
 	}
-#define LINE(T) \
-	if (j->scatter) \
-		scatter_##T((T *)d, (const T *)s, n, stride); \
-	else \
-		gather_##T((T *)d, (const T *)s, n, stride)
+#define LINE(T) gather_##T((T *)d, (const T *)s, n, stride)
 	switch (v->size) {
 	case 1: LINE(uint8_t); return;
 	case 2: LINE(uint16_t); return;
@@ -120,9 +112,7 @@ static void lines_range(const void *arg, int64_t begin, int64_t end) {
 		off += at[k] * v->stride[k];
 	}
 	for (int64_t r = begin; r < end; r++) {
-		char *d = j->scatter ? j->d + off * v->size : j->d + r * dense;
-		const char *s = j->scatter ? j->s + r * dense : j->s + off * v->size;
-		line(d, s, j, n, v->stride[last]);
+		line(j->d + r * dense, j->s + off * v->size, j, n, v->stride[last]);
 		for (int k = last - 1; k >= 0; k--) {
 			off += v->stride[k];
 			if (++at[k] < v->dims[k]) break;
@@ -198,14 +188,7 @@ static int gather_tiles(char *d, const char *s, const gx_view *v, int threads) {
 void gx_gather_view(void *d, const void *s, const gx_view *v, int threads) {
 	int64_t lines = count(v, (int)v->n - 1);
 	if (lines * v->dims[v->n - 1] == 0 || gather_tiles(d, s, v, threads)) return;
-	job j = {d, s, *v, 0, copier(v, lines)};
-	gx_parallel(threads, lines, 1, lines_range, &j);
-}
-
-void gx_scatter_view(void *d, const void *s, const gx_view *v, int threads) {
-	int64_t lines = count(v, (int)v->n - 1);
-	if (lines * v->dims[v->n - 1] == 0) return;
-	job j = {d, s, *v, 1, copier(v, lines)};
+	job j = {d, s, *v, copier(v, lines)};
 	gx_parallel(threads, lines, 1, lines_range, &j);
 }
 

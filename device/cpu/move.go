@@ -6,8 +6,6 @@ package cpu
 #include "move.h"
 #cgo noescape gx_gather_view
 #cgo nocallback gx_gather_view
-#cgo noescape gx_scatter_view
-#cgo nocallback gx_scatter_view
 #cgo noescape gx_copy_rows
 #cgo nocallback gx_copy_rows
 #cgo noescape gx_cast
@@ -55,11 +53,6 @@ func NewView(shape dtype.Shape, strides []int, offset, size, threads int) (*View
 // Gather writes the view of s to dense d: transpositions, slices, reversals and repetitions.
 func (k *View) Gather(d, s unsafe.Pointer) {
 	C.gx_gather_view(d, unsafe.Add(s, k.offset), &k.v, k.threads)
-}
-
-// Scatter writes dense s to the view of d, in which no element may appear twice.
-func (k *View) Scatter(d, s unsafe.Pointer) {
-	C.gx_scatter_view(unsafe.Add(d, k.offset), s, &k.v, k.threads)
 }
 
 // Rows copies Count rows of Bytes bytes between memory with different distances of rows in bytes.

@@ -16,9 +16,6 @@ typedef struct {
 // gx_gather_view writes the view of s densely to d: transpose, slice, reverse, broadcast.
 void gx_gather_view(void *d, const void *s, const gx_view *v, int threads);
 
-// gx_scatter_view writes dense s to the view of d; no element of d may appear twice.
-void gx_scatter_view(void *d, const void *s, const gx_view *v, int threads);
-
 // gx_copy_rows copies rows of bytes bytes between places with the given distances.
 void gx_copy_rows(void *d, int64_t dpitch, const void *s, int64_t spitch, int64_t bytes, int64_t rows, int threads);
 

@@ -117,19 +117,6 @@ func (q Sequence) c(row int) C.gx_steps {
 		back: C.int32_t(boolInt(q.Back)), dy_row: C.int64_t(row)}
 }
 
-// Product is the product of the outputs before a step with the weights, whose packed form Run
-// takes.
-func (q Sequence) Product() Gemm {
-	return Gemm{M: q.Batch, N: 4 * q.Hidden, K: q.Hidden, TransB: true, Alpha: 1, Beta: 1,
-		Threads: q.Threads}
-}
-
-// ProductGrad is the product of the gradients of the sums with the weights, whose packed form
-// RunGrad takes.
-func (q Sequence) ProductGrad() Gemm {
-	return Gemm{M: q.Batch, N: q.Hidden, K: 4 * q.Hidden, Alpha: 1, Threads: q.Threads}
-}
-
 // Run goes through all steps.
 func (q Sequence) Run(s SequenceState) {
 	c := q.c(0)

@@ -29,6 +29,19 @@ func newLSTMLayer(t *testing.T, q cpu.Sequence, row int) *lstmLayer {
 	return l
 }
 
+// stateProduct is the product of the outputs before a step with the weights, whose packed form Run
+// takes.
+func stateProduct(q cpu.Sequence) cpu.Gemm {
+	return cpu.Gemm{M: q.Batch, N: 4 * q.Hidden, K: q.Hidden, TransB: true, Alpha: 1, Beta: 1,
+		Threads: q.Threads}
+}
+
+// stateProductGrad is the product of the gradients of the sums with the weights, whose packed form
+// RunGrad takes.
+func stateProductGrad(q cpu.Sequence) cpu.Gemm {
+	return cpu.Gemm{M: q.Batch, N: q.Hidden, K: 4 * q.Hidden, Alpha: 1, Threads: q.Threads}
+}
+
 func (l *lstmLayer) clone() *lstmLayer {
 	c := *l
 	for _, g := range []*guarded{&c.gates, &c.memory, &c.out, &c.dgates, &c.dout, &c.dmem} {
@@ -61,7 +74,7 @@ func (l *lstmLayer) forward(t *testing.T) {
 		at, h := l.step(i, l.out, l.h0)
 		_, c := l.step(i, l.memory, l.c0)
 		gates := ptr(l.gates.v[4*at*n:])
-		if err := l.Product().Run(gates, ptr(h), l.weight.ptr()); err != nil {
+		if err := stateProduct(l.Sequence).Run(gates, ptr(h), l.weight.ptr()); err != nil {
 			t.Fatal(err)
 		}
 		cells.LSTM(cpu.CellStep{Gates: gates, Extra: ptr(l.memory.v[at*n:]),
@@ -82,7 +95,7 @@ func (l *lstmLayer) backward(t *testing.T, row int) {
 		dgates := ptr(l.dgates.v[4*at*n:])
 		cells.LSTMGrad(cpu.CellStep{Gates: ptr(l.gates.v[4*at*n:]), Extra: ptr(l.memory.v[at*n:]),
 			Prev: ptr(c)}, cpu.CellGrads{Out: l.dout.ptr(), Gates: dgates, Prev: l.dmem.ptr()})
-		if err := l.ProductGrad().Run(l.dout.ptr(), dgates, l.weight.ptr()); err != nil {
+		if err := stateProductGrad(l.Sequence).Run(l.dout.ptr(), dgates, l.weight.ptr()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,7 +124,7 @@ func TestSequence(t *testing.T) {
 		l := newLSTMLayer(t, q, row)
 		want := l.clone()
 		want.forward(t)
-		p := q.Product()
+		p := stateProduct(q)
 		packed := scratch(t, p.Packed())
 		p.Pack(packed, l.weight.ptr())
 		s := cpu.SequenceState{Packed: packed, Gates: l.gates.ptr(), Memory: l.memory.ptr(),
@@ -123,7 +136,7 @@ func TestSequence(t *testing.T) {
 
 		want = l.clone()
 		want.backward(t, row)
-		p = q.ProductGrad()
+		p = stateProductGrad(q)
 		packed = scratch(t, p.Packed())
 		p.Pack(packed, l.weight.ptr())
 		s.Packed = packed

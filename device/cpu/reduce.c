@@ -25,7 +25,6 @@ typedef struct {
 // Each reduction: neutral element, how an element joins, how two partial results join.
 #define FOLDS(X) \
 	X(SUM, 0.0f, r + x, r + x) \
-	X(SUM_ABS, 0.0f, r + fabsf(x), r + x) \
 	X(SUM_SQUARE, 0.0f, r + x * x, r + x) \
 	X(PROD, 1.0f, r *x, r *x)
 #define REDUCTIONS(X) \

@@ -23,7 +23,6 @@ type ReduceOp int
 // The reductions.
 const (
 	Sum       ReduceOp = C.GX_SUM
-	SumAbs    ReduceOp = C.GX_SUM_ABS
 	SumSquare ReduceOp = C.GX_SUM_SQUARE
 	Prod      ReduceOp = C.GX_PROD
 	MaxOf     ReduceOp = C.GX_REDUCE_MAX // NaN if there is one
@@ -113,7 +112,7 @@ func (r *Reduce) Run(d, a, scratch unsafe.Pointer) {
 			C.int64_t(s.Inner),
 			C.float(scale), C.int(r.threads), (*C.float)(unsafe.Add(scratch, r.work)))
 		a = out
-		if op == SumAbs || op == SumSquare {
+		if op == SumSquare {
 			op = Sum
 		}
 	}

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { GX_SUM, GX_SUM_ABS, GX_SUM_SQUARE, GX_PROD, GX_REDUCE_MAX, GX_REDUCE_MIN, GX_NUM_REDUCTIONS };
+enum { GX_SUM, GX_SUM_SQUARE, GX_PROD, GX_REDUCE_MAX, GX_REDUCE_MIN, GX_NUM_REDUCTIONS };
 
 // gx_reduce_scratch returns the bytes of working space that gx_reduce needs.
 int64_t gx_reduce_scratch(int64_t outer, int64_t n, int64_t inner);

@@ -20,7 +20,6 @@ type fold struct {
 
 var folds = []fold{
 	{cpu.Sum, 0, func(a, x float64) float64 { return a + x }},
-	{cpu.SumAbs, 0, func(a, x float64) float64 { return a + math.Abs(x) }},
 	{cpu.SumSquare, 0, func(a, x float64) float64 { return a + x*x }},
 	{cpu.Prod, 1, func(a, x float64) float64 { return a * x }},
 	{cpu.MaxOf, math.Inf(-1), math.Max},
