@@ -15,13 +15,10 @@ const (
 	PurposeArray   Purpose = iota
 	PurposeArena           // memory of executors, laid out by package memplan
 	PurposeScratch         // working space of kernels
-	// copies that can be recomputed, such as weights in blocked layouts
-	PurposeCache
-	PurposePinned // buffers for transfers and the network
 	numPurposes
 )
 
-var purposeNames = [...]string{"array", "arena", "scratch", "cache", "pinned"}
+var purposeNames = [...]string{"array", "arena", "scratch"}
 
 // String returns the purpose's name.
 func (p Purpose) String() string { return purposeNames[p] }

@@ -81,7 +81,7 @@ func TestPoolBlocksAreDisjointAndAligned(t *testing.T) {
 			continue
 		}
 		n := rng.IntN(1 << rng.IntN(17))
-		b, err := p.Alloc(n, device.Purpose(rng.IntN(5)))
+		b, err := p.Alloc(n, device.Purpose(rng.IntN(3)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"gomx/op"
 )
 
-// StreamAttr names the attribute that numbers the nodes which draw random numbers.
-const StreamAttr = "__stream__"
+// streamAttr names the attribute that numbers the nodes which draw random numbers.
+const streamAttr = "__stream__"
 
 // Streams numbers the nodes that draw random numbers, so that each draws the same random numbers
 // before and after other passes, and draws them again when it is computed again. It returns the new
@@ -19,7 +19,7 @@ func Streams(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	for _, n := range order {
 		if m := r.keep(n, r.now(n.In)); !n.IsVar() && n.Op.Random {
 			c := *m
-			c.Attrs = map[string]string{StreamAttr: strconv.Itoa(next)}
+			c.Attrs = map[string]string{streamAttr: strconv.Itoa(next)}
 			maps.Copy(c.Attrs, n.Attrs)
 			next++
 			r.nodes[n] = &c
@@ -33,6 +33,6 @@ func Streams(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 
 // Stream returns the number of a node that draws random numbers.
 func Stream(n *op.Node) uint64 {
-	v, _ := strconv.ParseUint(n.Attrs[StreamAttr], 10, 32)
+	v, _ := strconv.ParseUint(n.Attrs[streamAttr], 10, 32)
 	return v
 }

@@ -55,7 +55,7 @@ func writeMetrics(w io.Writer, st Status) {
 	if st.Transport != nil {
 		m.fields("transport_", reflect.ValueOf(*st.Transport))
 	}
-	slowest := st.Slowest()
+	slowest := st.slowest()
 	for i := range st.Members {
 		x := &st.Members[i]
 		label := fmt.Sprintf(",member=%q", x.Node)
@@ -100,8 +100,8 @@ func (m *StatusMember) works() bool {
 	return m.Alive && !m.Left && strings.HasPrefix(m.Node, "worker")
 }
 
-// Slowest returns the clock of the worker that is furthest behind, 0 if there is none.
-func (s *Status) Slowest() uint64 {
+// slowest returns the clock of the worker that is furthest behind, 0 if there is none.
+func (s *Status) slowest() uint64 {
 	slowest, found := uint64(0), false
 	for i := range s.Members {
 		if m := &s.Members[i]; m.works() && (!found || m.Clock < slowest) {
@@ -130,7 +130,7 @@ func (s *Status) Ahead(m *StatusMember) uint64 {
 	if !m.works() {
 		return 0
 	}
-	return m.Clock - s.Slowest()
+	return m.Clock - s.slowest()
 }
 
 // snake writes SentBytes as sent_bytes.

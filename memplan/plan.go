@@ -2,9 +2,9 @@ package memplan
 
 import "fmt"
 
-// DefaultAlign is the alignment of offsets when [Config.Align] is zero: one
+// defaultAlign is the alignment of offsets when [Config.Align] is zero: one
 // cache line, which suits vector loads and oneDNN too.
-const DefaultAlign = 64
+const defaultAlign = 64
 
 // Kind is the kind of content of a buffer. It matters to pictures only.
 type Kind uint8
@@ -78,7 +78,7 @@ type Step struct {
 // Config adjusts [Compute]. The zero value is ready for use.
 type Config struct {
 	// Align is the alignment of every offset, a power of two; sizes are
-	// rounded up to it. Zero means [DefaultAlign].
+	// rounded up to it. Zero means 64.
 	Align int64
 
 	// SeparateLanes forbids buffers of different lanes to share bytes.
@@ -141,7 +141,7 @@ func (p *Plan) String() string {
 // number of scans over placed buffers plus O(n log n + s²/64).
 func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
 	if cfg.Align == 0 {
-		cfg.Align = DefaultAlign
+		cfg.Align = defaultAlign
 	}
 	if err := checkInput(buffers, steps, cfg); err != nil {
 		return nil, err

@@ -45,8 +45,5 @@ func (o *Op) Fill(params any) (v float64, ok bool) {
 	return o.fill(params), true
 }
 
-// Draws reports whether the operator draws random numbers under the given normalized parameters.
-func (o *Op) Draws(params any) bool { return o.draws(params) }
-
 // Always is Spec.Neutral of operators that are neutral with any parameters.
 func Always[P any](P) bool { return true }

@@ -82,7 +82,7 @@ func (n *Node) Mutates(i int) bool {
 }
 
 // Draws reports whether the node draws random numbers.
-func (n *Node) Draws() bool { return n.Op != nil && n.Op.Draws(n.Params) }
+func (n *Node) Draws() bool { return n.Op != nil && n.Op.draws(n.Params) }
 
 // NewNode makes a node from parameters that it normalizes, and checks the number of inputs.
 func NewNode(o *Op, name string, params any, in ...Entry) (*Node, error) {

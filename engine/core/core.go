@@ -221,7 +221,7 @@ func (c *Core) count(o *Op) {
 	if o.skipped {
 		c.skipped++
 	}
-	if failure := o.Failure(); failure != nil {
+	if failure := o.failure(); failure != nil {
 		c.failed++
 		if c.first == nil {
 			c.first = failure

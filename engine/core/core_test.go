@@ -120,7 +120,7 @@ func TestRunning(t *testing.T) {
 	if v.Writer() != o || next.Clear() || next.Blocker() != &v || o.Blocker() != nil {
 		t.Error("the follower does not wait for the running operation")
 	}
-	if got := slices.Collect(v.Pending()); len(got) != 1 || got[0].Op() != next || got[0].Clear() {
+	if got := slices.Collect(v.Pending()); len(got) != 1 || got[0].Op() != next || got[0].clear {
 		t.Errorf("got pending uses %v, want the follower's", got)
 	}
 	c.Done(o, nil)
@@ -238,11 +238,11 @@ func TestReset(t *testing.T) {
 	var v Var
 	uses := []Use{{Var: &v, Mode: Overwrite}}
 	o := run(&c, errors.New("broken"), Always, uses...)
-	if o.Failure() == nil || !o.Rules().Is(Always) {
-		t.Fatalf("got failure %v and rules %v before Reset", o.Failure(), o.Rules())
+	if o.failure() == nil || !o.Rules().Is(Always) {
+		t.Fatalf("got failure %v and rules %v before Reset", o.failure(), o.Rules())
 	}
 	o.Reset()
-	if o.Failure() != nil || o.Inherited() != nil || o.Rules() != 0 || o.Uses() != nil ||
+	if o.failure() != nil || o.Inherited() != nil || o.Rules() != 0 || o.Uses() != nil ||
 		o.Skipped() {
 		t.Errorf("got %+v after Reset, want no trace of the run", o)
 	}

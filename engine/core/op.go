@@ -45,9 +45,6 @@ type Use struct {
 	last   bool // no live use of Var was left when the operation was retired
 }
 
-// Clear reports whether every conflicting use before u has been retired.
-func (u *Use) Clear() bool { return u.clear }
-
 // Last reports whether Var was quiet when the operation of u was retired. It may not be quiet any
 // more.
 func (u *Use) Last() bool { return u.last }
@@ -114,8 +111,8 @@ func (o *Op) Blocker() *Var {
 	return nil
 }
 
-// Failure returns the error of the body of o.
-func (o *Op) Failure() error {
+// failure returns the error of the body of o.
+func (o *Op) failure() error {
 	if o.fault == nil {
 		return nil
 	}

@@ -45,8 +45,8 @@ func (c *Core) taint(o *Op, u *Use) {
 			cause = old.Cause // the first of the variable's own
 		}
 		p = &Poison{cause, o.skipped && (old == nil || old.Intact)}
-	case o.Failure() != nil:
-		p = &Poison{o.Failure(), false}
+	case o.failure() != nil:
+		p = &Poison{o.failure(), false}
 	}
 	v.poison = p
 	if old == nil && p != nil {

@@ -3,7 +3,6 @@ package mem
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -155,15 +154,3 @@ func (n *Network) due(l *link, overtaken bool, draw float64) time.Time {
 }
 
 func nodeKey(n wire.Node) uint64 { return uint64(n.Role)<<16 | uint64(n.Rank) }
-
-// Nodes lists the nodes on the network, for tests that choose one at random.
-func (n *Network) Nodes() []wire.Node {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var list []wire.Node
-	for _, e := range n.at {
-		list = append(list, e.cfg.Self)
-	}
-	slices.SortFunc(list, func(a, b wire.Node) int { return int(nodeKey(a)) - int(nodeKey(b)) })
-	return list
-}
