@@ -3,6 +3,10 @@
 //
 //	go run ./internal/mutate -n 200 -seed 1 ./memplan
 //	go run ./internal/mutate -n 50 ./engine -- -run 'TestSched|TestRandom'
+//	go run ./internal/mutate -n 50 -also ./kvstore/ps ./kvstore/ps/server
+//
+// With -also the tests of other packages run over a mutant that the package's own tests leave
+// alive: the parts of a protocol are tested together, in the package above them.
 //
 // Arguments after -- go to `go test`. The tree is not changed: faults are overlaid on it. A mutant
 // is killed when the tests fail or take longer than -timeout; one that does not compile is replaced

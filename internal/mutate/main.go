@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,7 @@ type options struct {
 	timeout time.Duration // of the tests of one mutant
 	workers int           // mutants tested at the same time
 	least   float64       // share of killed mutants wanted, from 0 to 1
+	also    []string      // folders of other packages whose tests run as well
 	args    []string      // further arguments of go test
 }
 
@@ -29,12 +31,17 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", time.Minute, "time limit of the tests of one mutant")
 	flag.IntVar(&o.workers, "p", 1, "number of mutants tested at the same time")
 	flag.Float64Var(&o.least, "min", 0, "smallest share of killed mutants, from 0 to 1")
+	also := flag.String("also", "",
+		"folders of other packages whose tests run over each mutant as well, with commas between")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "mutate: no package given, want one folder such as ./memplan")
 		os.Exit(2)
 	}
 	o.folder, o.args = flag.Arg(0), flag.Args()[1:]
+	if *also != "" {
+		o.also = strings.Split(*also, ",")
+	}
 	if len(o.args) > 0 && o.args[0] == "--" {
 		o.args = o.args[1:]
 	}

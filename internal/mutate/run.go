@@ -137,7 +137,8 @@ func mutants(folder string) ([]mutant, error) {
 	return all, nil
 }
 
-// judge runs the tests over a mutant. Without a mutant it returns an error when they fail.
+// judge runs the tests over a mutant: the package's own, and the others that o names as long as
+// none has failed. Without a mutant it returns an error when they fail.
 func judge(ctx context.Context, o options, m *mutant) (verdict, error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -148,12 +149,23 @@ func judge(ctx context.Context, o options, m *mutant) (verdict, error) {
 	if err != nil {
 		return 0, err
 	}
-	binary := filepath.Join(dir, "tests")
+	for _, folder := range append([]string{o.folder}, o.also...) {
+		v, err := judgeBy(ctx, o, m, folder, overlay, filepath.Join(dir, "tests"))
+		if err != nil || v != survived {
+			return v, err
+		}
+	}
+	return survived, nil
+}
+
+// judgeBy runs the tests of one folder over a mutant, by a binary that it builds.
+func judgeBy(ctx context.Context, o options, m *mutant, folder, overlay, binary string,
+) (verdict, error) {
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o",
-		binary, o.folder)
+		binary, folder)
 	if text, err := build.CombinedOutput(); err != nil {
 		if m == nil || ctx.Err() != nil {
-			return 0, fmt.Errorf("%s does not build: %w\n%s", o.folder, err, text)
+			return 0, fmt.Errorf("%s does not build: %w\n%s", folder, err, text)
 		}
 		return invalid, nil
 	}
@@ -164,7 +176,7 @@ func judge(ctx context.Context, o options, m *mutant) (verdict, error) {
 		args = append(args, testFlag(a))
 	}
 	test := exec.CommandContext(limited, binary, append(args, "-test.failfast")...)
-	test.Dir = o.folder
+	test.Dir = folder
 	text, err := test.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
@@ -172,7 +184,7 @@ func judge(ctx context.Context, o options, m *mutant) (verdict, error) {
 	case err == nil:
 		return survived, nil
 	case m == nil:
-		return 0, fmt.Errorf("the tests of %s fail without a fault: %w\n%s", o.folder, err, text)
+		return 0, fmt.Errorf("the tests of %s fail without a fault: %w\n%s", folder, err, text)
 	}
 	return killed, nil
 }

@@ -87,3 +87,32 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestTestsOfOtherPackagesKill plants faults in a package without tests that another one uses.
+func TestTestsOfOtherPackagesKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds test binaries")
+	}
+	folder := module(t, "func TestNothing(t *testing.T) {}\n")
+	if err := os.Mkdir("user", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "package user\n\nimport (\n\t\"testing\"\n\n\t\"m\"\n)\n\nfunc TestTwice(t " +
+		"*testing.T) " +
+		"{\n\tif m.Max(2, 1) != 2 || m.Twice(3) != 6 {\n\t\tt.Fatal()\n\t}\n}\n"
+	if err := os.WriteFile("user/user_test.go", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, also := range map[string][]string{
+		"mutate: 0 of 3 killed": nil, "mutate: 2 of 3 killed": {"./user"}} {
+		var out strings.Builder
+		o := options{folder: folder, n: 10, seed: 3, timeout: time.Minute, workers: 1, also: also}
+		if err := run(t.Context(), o, &out); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("with the tests of %v: got %q, want it to contain %q", also, out.String(),
+				want)
+		}
+	}
+}
