@@ -9,20 +9,6 @@ import (
 	"gomx/internal/shape/measure"
 )
 
-// Limits on the shape of a package. `go run ./internal/shape` prints the figures.
-const (
-	mostStems    = 25    // files of one package, where files of kernels of one stem count once
-	mostFields   = 15    // fields of a struct
-	mostMethods  = 40    // methods of a type
-	mostLong     = 0.005 // share of lines over measure.LongLine columns
-	mostRelative = 0.02  // share of comment lines with a free relative
-	leastComment = 0.20  // share of comment lines in the cores
-)
-
-// cores are the pure packages that hold the algorithms.
-var cores = []string{"engine/core", "memplan", "compile", "kvstore/ps", "kvstore/ps/node",
-	"kvstore/ps/sched", "kvstore/ps/server", "kvstore/ps/worker"}
-
 // exempt lists with a reason the packages and types that no limit of the kind holds for. A name that
 // begins with * stands for every type whose name ends so.
 var exempt = map[string]string{
@@ -56,27 +42,27 @@ var unmet = map[string]float64{}
 // figures are the measures of a package that are beyond a limit, by their name in unmet.
 func figures(p measure.Package) map[string]float64 {
 	found := map[string]float64{}
-	if n := len(p.Stems); n > mostStems && !strings.HasPrefix(p.Path, "internal/") {
+	if n := len(p.Stems); n > measure.MostStems && !strings.HasPrefix(p.Path, "internal/") {
 		found["stems "+p.Path] = float64(n)
 	}
 	for _, s := range p.Structs {
-		if s.Fields > mostFields && !strings.HasPrefix(p.Path, "internal/") {
+		if s.Fields > measure.MostFields && !strings.HasPrefix(p.Path, "internal/") {
 			found["fields "+p.Path+" "+s.Name] = float64(s.Fields)
 		}
 	}
 	for _, s := range p.Types {
-		if s.Methods > mostMethods {
+		if s.Methods > measure.MostMethods {
 			found["methods "+p.Path+" "+s.Name] = float64(s.Methods)
 		}
 	}
-	if p.LongShare() >= mostLong {
+	if p.LongShare() >= measure.MostLong {
 		found["long "+p.Path] = 100 * p.LongShare()
 	}
-	if p.RelativeShare() >= mostRelative {
+	if p.RelativeShare() >= measure.MostRelative {
 		found["relative "+p.Path] = 100 * p.RelativeShare()
 	}
-	for _, core := range cores {
-		if p.Path == core && p.CommentShare() < leastComment {
+	for _, core := range measure.Cores {
+		if p.Path == core && p.CommentShare() < measure.LeastComment {
 			found["comment "+p.Path] = -100 * p.CommentShare()
 		}
 	}

@@ -3,8 +3,11 @@
 // comment lines with free relatives.
 //
 //	go run ./internal/shape                                  table on standard output
-//	go run ./internal/shape --cover cover.out                with coverage of a test run
+//	go run ./internal/shape --cover cover.out                with coverage, from a profile or from
+//	                                                         the output of go test -cover
 //	go run ./internal/shape --write docs/architecture.md     replaces the table in the page
+//	go run ./internal/shape --picture docs/architecture.svg  draws the layers that the page lists
 //
-// The limits are held by internal/arch.
+// A mark stands behind figures beyond the limits of package measure. internal/arch holds the limits
+// and lists the exemptions.
 package main

@@ -4,22 +4,32 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"gomx/internal/shape/measure"
 )
 
 func main() {
 	root := flag.String("root", ".", "folder of the module")
-	cover := flag.String("cover", "", "coverage profile of a test run")
+	cover := flag.String("cover", "", "coverage `file`: a profile, or the output of go test -cover")
+	picture := flag.String("picture", "",
+		"SVG `file` to draw the layers of docs/architecture.md to")
 	page := flag.String("write", "", "page whose table is replaced")
 	flag.Parse()
-	if err := run(*root, *cover, *page); err != nil {
+	if err := run(*root, *cover, *page, *picture); err != nil {
 		fmt.Fprintln(os.Stderr, "shape:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, cover, page string) error {
+func run(root, cover, page, picture string) error {
+	if picture != "" {
+		text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(picture, []byte(draw(layersOf(string(text)))), 0o644)
+	}
 	pkgs, err := measure.Tree(os.DirFS(root))
 	if err != nil {
 		return err

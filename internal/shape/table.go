@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gomx/internal/shape/measure"
@@ -12,6 +14,9 @@ const (
 	begin = "<!-- shape: begin (go run ./internal/shape --write) -->\n"
 	end   = "<!-- shape: end -->\n"
 )
+
+// mark stands behind figures beyond the limits that package measure lists.
+const mark = " ⚠"
 
 // table is a Markdown table with a row per package. covered has shares by import path.
 func table(pkgs []measure.Package, covered map[string]float64) string {
@@ -23,20 +28,40 @@ func table(pkgs []measure.Package, covered map[string]float64) string {
 		if p.Code == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %s | %.0f %% | %d | %s | %s | %.1f %% | %.1f %% |\n",
-			p.Path, p.Code, p.Tests, coverageOf(p.Path, covered), 100*p.CommentShare(),
-			len(p.Stems),
-			named(p.Widest.Name, p.Widest.Fields), named(p.Largest.Name, p.Largest.Methods),
-			100*p.LongShare(), 100*p.RelativeShare())
+		core, internal := slices.Contains(measure.Cores, p.Path),
+			strings.HasPrefix(p.Path, "internal/")
+		cells := []string{p.Path, strconv.Itoa(p.Code), strconv.Itoa(p.Tests),
+			coverageOf(p.Path, core, covered),
+			percent(0, p.CommentShare(), core && p.CommentShare() < measure.LeastComment),
+			strconv.Itoa(len(p.Stems)) + marked(!internal && len(p.Stems) > measure.MostStems),
+			named(p.Widest.Name, p.Widest.Fields) +
+				marked(!internal && p.Widest.Fields > measure.MostFields),
+			named(p.Largest.Name, p.Largest.Methods) +
+				marked(p.Largest.Methods > measure.MostMethods),
+			percent(1, p.LongShare(), p.LongShare() >= measure.MostLong),
+			percent(1, p.RelativeShare(), p.RelativeShare() >= measure.MostRelative)}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String()
 }
 
+// percent spells a share, from 0 to 1, with a number of digits behind the point.
+func percent(digits int, share float64, beyond bool) string {
+	return fmt.Sprintf("%.*f %%", digits, 100*share) + marked(beyond)
+}
+
+func marked(beyond bool) string {
+	if beyond {
+		return mark
+	}
+	return ""
+}
+
 // coverageOf finds the share of a folder among import paths that end in it.
-func coverageOf(folder string, covered map[string]float64) string {
+func coverageOf(folder string, core bool, covered map[string]float64) string {
 	for path, share := range covered {
 		if _, rest, _ := strings.Cut(path, "/"); rest == folder {
-			return fmt.Sprintf("%.0f %%", 100*share)
+			return percent(0, share, core && share < measure.LeastCover)
 		}
 	}
 	return ""

@@ -16,8 +16,19 @@ func TestTable(t *testing.T) {
 		{Path: "empty"},
 	}
 	got := table(pkgs, map[string]float64{"gomx/engine": 0.876})
-	want := "| engine | 90 | 180 | 88 % | 10 % | 1 | Engine 7 | Engine 9 | 2.0 % | 10.0 % |\n"
+	want := "| engine | 90 | 180 | 88 % | 10 % | 1 | Engine 7 | Engine 9 | 2.0 % ⚠ | 10.0 % ⚠ |\n"
 	if !strings.HasSuffix(got, want) || strings.Contains(got, "empty") {
+		t.Errorf("got\n%swant one row\n%s", got, want)
+	}
+}
+
+func TestTableMarksFigures(t *testing.T) {
+	pkgs := []measure.Package{{Path: "memplan", Code: 90, Comments: 10, Relative: 1, Lines: 100,
+		Long: 1, Stems: make([]string, 26), Widest: measure.Struct{Name: "S", Fields: 16},
+		Largest: measure.Type{Name: "T", Methods: 41}}}
+	got := table(pkgs, map[string]float64{"gomx/memplan": 0.94})
+	want := "| memplan | 90 | 0 | 94 % ⚠ | 10 % ⚠ | 26 ⚠ | S 16 ⚠ | T 41 ⚠ | 1.0 % ⚠ | 10.0 % ⚠ |\n"
+	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%swant one row\n%s", got, want)
 	}
 }

@@ -5,22 +5,32 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
 // Coverage reads a profile written by `go test -coverprofile` and returns the share of statements
 // that ran, from 0 to 1, by the import path of each package. A block that several runs list counts
-// as covered if one of them reached it.
+// as covered if one of them reached it. The text that `go test -cover` prints will do as well: its
+// lines name a package and the share.
 func Coverage(profile io.Reader) (map[string]float64, error) {
 	type block struct {
 		statements int
 		reached    bool
 	}
-	blocks := map[string]block{}
+	blocks, printed := map[string]block{}, map[string]float64{}
 	lines := bufio.NewScanner(profile)
 	for lines.Scan() {
 		line := lines.Text()
 		if strings.HasPrefix(line, "mode:") || line == "" {
+			continue
+		}
+		if pkg, share, ok := printedShare(line); ok {
+			printed[pkg] = share
+			continue
+		}
+		if printedLine.MatchString(line) {
 			continue
 		}
 		place, rest, _ := strings.Cut(line, " ")
@@ -43,9 +53,26 @@ func Coverage(profile io.Reader) (map[string]float64, error) {
 			reached[pkg] += b.statements
 		}
 	}
-	out := map[string]float64{}
+	out := printed
 	for pkg, n := range all {
 		out[pkg] = share(reached[pkg], n)
 	}
 	return out, nil
+}
+
+// printedLine matches the lines that `go test -cover` prints for packages, printedCover the share
+// in them.
+var (
+	printedLine  = regexp.MustCompile(`^(ok|FAIL|---|\?|\t)`)
+	printedCover = regexp.MustCompile(`^(?:ok)?\s+(\S+)\s.*coverage: ([0-9.]+)% of statements`)
+)
+
+// printedShare reads the share of statements from a line that `go test -cover` has printed.
+func printedShare(line string) (pkg string, share float64, ok bool) {
+	m := printedCover.FindStringSubmatch(line)
+	if m == nil {
+		return "", 0, false
+	}
+	percent, err := strconv.ParseFloat(m[2], 64)
+	return m[1], percent / 100, err == nil
 }

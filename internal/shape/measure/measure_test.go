@@ -92,3 +92,16 @@ func TestCoverage(t *testing.T) {
 		t.Error("got no error, want one that shows the line")
 	}
 }
+
+// TestCoverageOfOutput reads the text of go test -cover.
+func TestCoverageOfOutput(t *testing.T) {
+	got, err := measure.Coverage(strings.NewReader("ok  \tm/a\t1.2s\tcoverage: 98.5% of " +
+		"statements\n\tm/b\t\tcoverage: 0.0% of statements\n?   \tm/c\t[no test files]\n" +
+		"FAIL\tm/d\t1s\nok  \tm/e\t(cached)\tcoverage: 100.0% of statements\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || got["m/a"] != 0.985 || got["m/b"] != 0 || got["m/e"] != 1 {
+		t.Errorf("got %v, want m/a 0.985, m/b 0 and m/e 1", got)
+	}
+}
