@@ -1,0 +1,89 @@
+package server
+
+import (
+	"testing"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// TestQuestionsAreAnswerable looks at questions before and after the state that answers them.
+func TestQuestionsAreAnswerable(t *testing.T) {
+	sh, _ := testShard(t, nil)
+	rk := &sh.ranks[1]
+	ask := func(typ wire.Type, inc uint32, flags wire.Flags, key uint32, version uint64) bool {
+		m := wire.Message{Type: typ, From: wire.Node{Role: wire.Worker, Rank: 1},
+			Incarnation: inc, Flags: flags, KeySlice: wire.KeySlice{Key: key}}
+		if typ == wire.TypeOptimizer {
+			m.SetSpecVersion(version)
+		}
+		return sh.answerable(&m)
+	}
+	sh.spec.Version = 2
+	for _, tt := range []struct {
+		name    string
+		away    bool
+		typ     wire.Type
+		inc     uint32
+		flags   wire.Flags
+		key     uint32
+		version uint64
+		want    bool
+	}{
+		{"a key that is there", false, wire.TypeInit, 11, 0, 1, 0, true},
+		{"a key that is not", false, wire.TypeInit, 11, 0, 2, 0, false},
+		{"the optimizer's version", false, wire.TypeOptimizer, 11, 0, 0, 2, true},
+		{"a later version", false, wire.TypeOptimizer, 11, 0, 0, 3, false},
+		{"a cursor after the join", false, wire.TypeAskCursor, 11, 0, 0, 0, true},
+		{"a cursor before the join", false, wire.TypeAskCursor, 12, 0, 0, 0, false},
+		{"a cursor before the start", true, wire.TypeAskCursor, 11, 0, 0, 0, true},
+		{"a start that is committed", false, wire.TypeAskCursor, 11, wire.FlagStart, 0, 0, true},
+		{"a start that is not", true, wire.TypeAskCursor, 11, wire.FlagStart, 0, 0, false},
+		{"a pull", false, wire.TypePull, 11, 0, 1, 0, false},
+	} {
+		rk.away = tt.away
+		if got := ask(tt.typ, tt.inc, tt.flags, tt.key, tt.version); got != tt.want {
+			t.Errorf("%s: answerable %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestRowsOfUnknownTables are refused, but for a copy that is being made, which may lack the table.
+func TestRowsOfUnknownTables(t *testing.T) {
+	h := testHost(t, 1, nil)
+	rp, _ := testReplica(t, h)
+	b := wire.AppendRows(nil, 9, 0, 1, 8)
+	b = wire.Pad8(append(b, 0, 0, 0, 0))
+	b = append(b, make([]byte, 8)...)
+	if err := rp.checkRows(b); err == nil {
+		t.Error("rows of a table that is not known are taken in")
+	}
+	rp.rebuilding = true
+	if err := rp.checkRows(b); err != nil {
+		t.Errorf("a copy that is being made refuses rows of a table that comes later: %v", err)
+	}
+	rp.applyRows(b)
+	if len(rp.entries) != 1 || rp.entries[ps.ID{Key: 9}] != nil {
+		t.Errorf("%d entries, want key 1 alone", len(rp.entries))
+	}
+	// Rows of key 1, which is no table, are refused in any state.
+	b = wire.Pad8(append(wire.AppendRows(nil, 1, 0, 1, 0), 0, 0, 0, 0))
+	if err := rp.checkRows(b); err == nil {
+		t.Error("rows of a key that is no table are taken in")
+	}
+}
+
+// TestHeadKeepsWorkersAway writes and reads the knowledge of workers in a shard.
+func TestHeadKeepsWorkersAway(t *testing.T) {
+	h := testHost(t, 2, nil)
+	rp, _ := testReplica(t, h)
+	rp.ranks[1].away, rp.ranks[1].tick = true, 5
+	head := rp.appendHead(nil)
+	other, _ := testReplica(t, testHost(t, 2, nil))
+	if rest, err := other.setHead(head); err != nil || len(rest) != 0 {
+		t.Fatalf("%d bytes are left, error %v", len(rest), err)
+	}
+	if other.ranks[0].away || !other.ranks[1].away || other.ranks[1].tick != 5 {
+		t.Errorf("got %+v, want rank 1 alone away, at tick 5", other.ranks)
+	}
+}
