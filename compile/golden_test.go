@@ -100,25 +100,139 @@ func TestGolden(t *testing.T) {
 			if err := p.WriteText(&b); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", e.name+".txt")
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if b.String() != string(want) {
-				t.Errorf("the program differs from %s; run the test with -rewrite and look at "+
-					"the change:\n%s", file, firstDifference(b.String(), string(want)))
-			}
+			golden(t, e.name+".txt", b.String())
 			if err := p.Check(); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+}
+
+// golden compares a text with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the text differs from %s; run the test with -rewrite and look at the change:\n%s",
+			file, firstDifference(got, string(want)))
+	}
+}
+
+// TestGoldenLanes compares programs that run on several queues and devices.
+func TestGoldenLanes(t *testing.T) {
+	show := func(name string, p *compile.Program) {
+		var b strings.Builder
+		if err := p.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range p.Segments {
+			fmt.Fprintf(&b, "%s: %d threads, wide %v, queued %v\n", s.Name, s.Threads, s.Wide,
+				s.Lane.Queued())
+		}
+		golden(t, name, b.String())
+	}
+	e := branches()
+	src := source(t, e.net, map[string]dtype.Shape{"data": e.shape})
+	for _, streams := range []int{1, 2, 3} {
+		show(fmt.Sprint("branches-", streams, ".txt"), mustCompile(t, src,
+			compile.Options{Device: device.Null(0), Streams: streams, NoFusion: true}))
+	}
+	pass := func(x *sym.Symbol, group string) *sym.Symbol {
+		return sym.ApplyWith(counted, op.NoParams{}, []sym.Option{sym.CtxGroup(group)}, x)
+	}
+	net := pass(pass(pass(pass(sym.Var("data"), "host"), "far"), "other"), "host")
+	net.Nodes()
+	sp, err := compile.SpreadOver(net.Entries(), graph.Placement{Groups: map[string]device.Device{
+		"host": device.CPU(), "far": device.Null(0), "other": device.Null(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sp.Host {
+		t.Error("a graph on other devices lies on processors only")
+	}
+	show("copies.txt", mustCompile(t, source(t, net, map[string]dtype.Shape{"data": {4}}),
+		compile.Options{Spread: sp, Grads: map[string]op.Req{"data": op.ReqWrite}, Train: true}))
+}
+
+// TestGoldenExplanations compares the table of changes, segments and the plan with its values.
+func TestGoldenExplanations(t *testing.T) {
+	for _, e := range examples() {
+		p := e.compile(t)
+		var b strings.Builder
+		fmt.Fprint(&b, p.Explain())
+		for _, s := range p.Segments {
+			fmt.Fprintf(&b, "segment %s: steps %d to %d\n", s.Name, s.From, s.To)
+		}
+		fmt.Fprintf(&b, "mutated: %v\n", p.Mutated)
+		fmt.Fprintf(&b, "use: %+v\n", p.MemoryUse())
+		m, err := p.MemoryPlan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, buf := range m.Buffers {
+			fmt.Fprintf(&b, "buffer %d %s: %v, values %v\n", i, buf.Name, buf.Kind, buf.Values)
+		}
+		golden(t, filepath.Join("explained", e.name+".txt"), b.String())
+	}
+}
+
+// TestWideSegments gives kernels several threads: segments with such kernels go to the worker that
+// has them, and so do segments that could not run beside another segment with one thread.
+func TestWideSegments(t *testing.T) {
+	x := sym.Var("data")
+	chain := dense(relu(dense(x, 512, "fc1"), "relu1"), 512, "fc2")
+	split := sym.ElemwiseAdd(dense(relu(x, "relu1"), 512, "fc1"), sym.Tanh(sym.Sigmoid(x)))
+	for name, net := range map[string]*sym.Symbol{"chain": chain, "split": split} {
+		for _, threads := range []int{1, 2} {
+			for _, single := range []bool{false, true} {
+				o := training(net)
+				o.Target, o.Single = compile.Target{Threads: threads, Tier: device.TierGo}, single
+				p := mustCompile(t, source(t, net, map[string]dtype.Shape{"data": {64, 512}}), o)
+				for i, want := range wideSegments(p) {
+					if got := p.Segments[i].Wide; got != want {
+						t.Errorf("%s, %d threads, single %v: segment %s is wide: %v, want %v", name,
+							threads, single, p.Segments[i].Name, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// wideSegments is the definition of wide segments, by the order between all of them.
+func wideSegments(p *compile.Program) []bool {
+	n := len(p.Segments)
+	before := make([][]bool, n) // before[i][k]: segment i comes after segment k
+	wide, any := make([]bool, n), false
+	for i, s := range p.Segments {
+		before[i] = make([]bool, n)
+		for _, k := range s.Needs {
+			before[i][k] = true
+			for j, b := range before[k] {
+				before[i][j] = before[i][j] || b
+			}
+		}
+		any = any || s.Threads > 1
+	}
+	for i, s := range p.Segments {
+		wide[i] = any
+		for k, other := range p.Segments {
+			beside := k != i && !before[i][k] && !before[k][i]
+			if s.Threads <= 1 && beside && other.Threads <= 1 {
+				wide[i] = false
+			}
+		}
+	}
+	return wide
 }
 
 // compile compiles the network for the plain kernels.

@@ -24,6 +24,8 @@ func TestComputeKnown(t *testing.T) {
 			{Bytes: 64, Start: 0, End: 1}, {Bytes: 64, Start: 1, End: 2},
 			{Bytes: 64, Start: 2, End: 3}, {Bytes: 64, Start: 3, End: 4},
 		}, memplan.Config{}, 128, 128},
+		{"the largest alignment", []memplan.Buffer{{Bytes: 1}}, memplan.Config{Align: 1 << 30},
+			1 << 30, 1 << 30},
 		{"End is inclusive", []memplan.Buffer{{Bytes: 8, Start: 0, End: 1},
 			{Bytes: 8, Start: 1, End: 1}}, memplan.Config{Align: 8}, 16, 16},
 		{"a large one in the place of two small ones", []memplan.Buffer{
@@ -69,6 +71,8 @@ func TestComputeErrors(t *testing.T) {
 		want    string
 	}{
 		{"alignment", nil, nil, memplan.Config{Align: 48}, "alignment 48: want a power of two"},
+		{"negative alignment", nil, nil, memplan.Config{Align: -64}, "alignment -64"},
+		{"large alignment", nil, nil, memplan.Config{Align: 1 << 31}, "up to 1073741824"},
 		{"negative size", []memplan.Buffer{{Bytes: -1, Name: "x"}}, nil, memplan.Config{},
 			"buffer 0 (x) has -1 bytes"},
 		{"negative start", []memplan.Buffer{{Start: -1}}, nil, memplan.Config{},
@@ -180,6 +184,13 @@ func TestString(t *testing.T) {
 		"sharing, 0 hazards"
 	if got := plan.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	for bytes, want := range map[int64]string{1<<30 - 1: "1024.00 MiB", 1 << 30: "1.00 GiB",
+		1 << 20: "1.00 MiB", 1<<20 - 1: "1024.0 KiB", 1 << 10: "1.0 KiB", 1<<10 - 1: "1023 B"} {
+		p := mustCompute(t, []memplan.Buffer{{Bytes: bytes}}, nil, memplan.Config{Align: 1})
+		if got := p.String(); !strings.Contains(got, "buffers in "+want+",") {
+			t.Errorf("%d bytes: got %q, want %s", bytes, got, want)
+		}
 	}
 	if got, want := memplan.Kind(99).String(), "kind(99)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
