@@ -19,11 +19,11 @@ import (
 // Invariant: the values in net are the arrays of the executors in replicas.
 type Module struct {
 	config   config
-	net      network
-	replicas replicas
+	net      network  // the symbol and its values on every device
+	replicas replicas // the executors on the devices
 	buckets  *buckets // of a BucketingModule; nil: one network for all batches
-	trainer  trainer
-	history  History
+	trainer  trainer  // the optimizer, the store and the gradients' way to them
+	history  History  // of all calls of Fit
 }
 
 // Option configures a module.
