@@ -270,3 +270,25 @@ func TestCreationsAreBounded(t *testing.T) {
 		t.Errorf("sent %+v, want the word that server 1 is waited for", sh.me.Out.Sends)
 	}
 }
+
+// TestValuesAcknowledgeTheirPushes lets the last of three fused pushes close a round: every worker
+// gets the value, and no acknowledgement beside it.
+func TestValuesAcknowledgeTheirPushes(t *testing.T) {
+	sh, _ := testShard(t, nil)
+	for rank := range 3 {
+		m := pushOf(rank, 1, 1, 2, 3, 4)
+		m.Type, m.Need = wire.TypePushPull, 1
+		sh.fromWorker(m)
+	}
+	sh.flush()
+	for i := range sh.me.Out.Sends {
+		s := &sh.me.Out.Sends[i]
+		if a := s.Msg.Answer(); s.Msg.Type != wire.TypeValue || a.Outcome != wire.Applied {
+			t.Errorf("to %s: %s with outcome %v, want a value with outcome %v", s.To,
+				s.Msg.Type, a.Outcome, wire.Applied)
+		}
+	}
+	if n := len(sh.me.Out.Sends); n != 3 {
+		t.Errorf("%d messages, want 3 values", n)
+	}
+}
