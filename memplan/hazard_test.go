@@ -183,3 +183,56 @@ func TestHazardsAreMinimal(t *testing.T) {
 		}
 	}
 }
+
+// TestHazardsAreNeeded demands that the two steps of each hazard use a byte in common, which one of
+// them writes: buffers that only touch are no reason to wait.
+func TestHazardsAreNeeded(t *testing.T) {
+	for _, seed := range seeds(60) {
+		r := newRand(seed)
+		buffers, steps := program(r, 2+r.IntN(60))
+		for i := range buffers {
+			buffers[i].Bytes = 64 * r.Int64N(3) // many buffers that touch
+		}
+		plan := mustCompute(t, buffers, steps, memplan.Config{})
+		meet := func(some, others []int) bool {
+			for _, a := range some {
+				for _, b := range others {
+					if plan.Offsets[a] < plan.Offsets[b]+buffers[b].Bytes &&
+						plan.Offsets[b] < plan.Offsets[a]+buffers[a].Bytes {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		for _, h := range plan.Hazards {
+			a, b := steps[h[0]], steps[h[1]]
+			if !meet(a.Writes, b.Reads) && !meet(a.Reads, b.Writes) && !meet(a.Writes, b.Writes) {
+				t.Errorf("seed %d: hazard %v between steps that have no byte in common", seed, h)
+			}
+		}
+	}
+}
+
+// TestOrderAgrees compares an order with the closure of its pairs.
+func TestOrderAgrees(t *testing.T) {
+	for _, seed := range seeds(20) {
+		r := newRand(seed)
+		n := 1 + r.IntN(150)
+		order, preds := memplan.NewOrder(n), make([][]int, n)
+		for b := 1; b < n; b++ {
+			for range r.IntN(3) {
+				a := r.IntN(b)
+				order.Add(a, b)
+				preds[b] = append(preds[b], a)
+			}
+		}
+		for a := range n {
+			for b := range n {
+				if got, want := order.Has(a, b), a < b && reaches(preds, a, b); got != want {
+					t.Fatalf("seed %d: step %d before %d: got %v, want %v", seed, a, b, got, want)
+				}
+			}
+		}
+	}
+}
