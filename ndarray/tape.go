@@ -50,6 +50,12 @@ func (t *Tape) Watch(x *Array) *Array {
 	return w
 }
 
+// Tape returns the tape that a is on, nil if it is on none.
+func (a *Array) Tape() *Tape {
+	a.memory("Tape")
+	return a.trace.tape
+}
+
 // trace is an array's place on a tape. step is nil if the array does not depend on any array with a
 // gradient attached.
 type trace struct {

@@ -6,7 +6,8 @@ import "strings"
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest are imported by tests, optest by opgen too)
-module  launch  examples/data
+module  launch  examples/data  gluon/{nn,rnn,loss}
+gluon                                     networks as values
 predict                                   models in service
 checkpoint  kvstore
 symbol  optimizer  metric  initializer  io

@@ -90,12 +90,18 @@ func selections() []selection {
 		}, nil},
 		{"optim/compression.json", "", func(c *selectedCase) bool { return c.ID == "c2" }, nil},
 		{"train/train.json", "", models, []string{"symbol"}},
+		{"gluon/layers/layers.json", "", firstOfClass, nil},
+		{"gluon/rnn/rnn.json", "", firstOfClass, nil},
+		{"gluon/loss/loss.json", "", firstOfClass, nil},
 		{"gluon/rnn/legacy_rnn.json", "", func(c *selectedCase) bool {
 			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"
 		}, []string{"symbol"}},
 		{"train/dist.json", "", func(c *selectedCase) bool { return c.ID == "aggregate" }, nil},
 	}
 }
+
+// firstOfClass selects the first case of each class of blocks.
+func firstOfClass(c *selectedCase) bool { return strings.HasSuffix(c.ID, ".00") }
 
 // selectFormat selects small cases.
 func selectFormat(c *selectedCase) bool {

@@ -1,0 +1,56 @@
+package gluon
+
+import (
+	"gomx/initializer"
+	nd "gomx/ndarray"
+)
+
+// Block is a network with one input and one output. Its parameters and parts are found in the
+// exported fields of the struct; see the package documentation.
+type Block interface {
+	Forward(x *nd.Array) *nd.Array
+}
+
+// Func is a block without parameters: a function of one array.
+type Func func(x *nd.Array) *nd.Array
+
+// Forward calls f.
+func (f Func) Forward(x *nd.Array) *nd.Array { return f(x) }
+
+// Net is a block with the operations that concern it as a whole.
+type Net struct {
+	root any
+	call func(in []*nd.Array) []*nd.Array
+}
+
+// New makes a network of a block with one input and one output.
+func New(b Block) *Net {
+	return Wrap(b, func(in []*nd.Array) []*nd.Array { return []*nd.Array{b.Forward(in[0])} })
+}
+
+// Wrap makes a network of a block with any inputs and outputs: call calls its Forward.
+func Wrap(root any, call func(in []*nd.Array) []*nd.Array) *Net {
+	n := &Net{root: root, call: call}
+	n.Params() // declares them, and gives them their names
+	return n
+}
+
+// Forward calls the network with one input and returns its first output.
+func (n *Net) Forward(x *nd.Array) *nd.Array { return n.Call(x)[0] }
+
+// Call calls the network.
+func (n *Net) Call(in ...*nd.Array) []*nd.Array { return n.call(in) }
+
+// Params lists the parameters.
+func (n *Net) Params() *Params { return ParamsOf(n.root) }
+
+// Init is Params().Init.
+func (n *Net) Init(init initializer.Initializer, opts ...InitOption) error {
+	return n.Params().Init(init, opts...)
+}
+
+// Save is Params().Save.
+func (n *Net) Save(path string, opts ...SaveOption) error { return n.Params().Save(path, opts...) }
+
+// Load is Params().Load.
+func (n *Net) Load(path string, opts ...LoadOption) error { return n.Params().Load(path, opts...) }

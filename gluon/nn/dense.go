@@ -1,0 +1,113 @@
+package nn
+
+import (
+	"gomx/gluon"
+	"gomx/initializer"
+	nd "gomx/ndarray"
+)
+
+// Dense multiplies its input by a weight of shape (Units, InUnits), adds a bias and applies an
+// activation: activation(x·wᵀ + b).
+//
+// MXNet: gluon.nn.Dense, operator FullyConnected.
+type Dense struct {
+	Units      int    // outputs
+	InUnits    int    // inputs; 0: found by the first call
+	KeepAxes   bool   // transform the last axis alone; otherwise all axes but the first are joined
+	NoBias     bool   // leave the bias out
+	Activation string // "relu", "sigmoid", "tanh", "softrelu" or "softsign"; empty: none
+
+	WeightInit initializer.Initializer // nil: the network's
+	BiasInit   initializer.Initializer // nil: zeros
+
+	Weight, Bias *gluon.Param
+}
+
+// Declare declares the parameters.
+func (d *Dense) Declare() {
+	d.Weight = gluon.Need(d.Weight, gluon.Spec{Shape: nd.Shape{d.Units, d.InUnits},
+		Init: d.WeightInit})
+	if !d.NoBias {
+		d.Bias = gluon.Need(d.Bias, gluon.Spec{Shape: nd.Shape{d.Units},
+			Init: orZeros(d.BiasInit)})
+	}
+}
+
+// Forward returns activation(x·wᵀ + b): of shape (n, Units), or with KeepAxes (…, Units).
+func (d *Dense) Forward(x *nd.Array) *nd.Array {
+	if d.Weight == nil {
+		d.Declare()
+	}
+	in := x.Shape()
+	size := 1
+	for _, n := range in[min(1, len(in)):] {
+		size *= n
+	}
+	if d.KeepAxes && len(in) > 0 {
+		size = in[len(in)-1]
+	}
+	w := d.Weight.At(x, d.Units, size)
+	y := nd.FullyConnected(x, w, at(d.Bias, x, d.Units), nd.FullyConnectedParams{NumHidden: d.Units,
+		NoBias: d.NoBias, NoFlatten: d.KeepAxes})
+	return activate(y, d.Activation)
+}
+
+// Embedding returns the rows of a table that its input names.
+//
+// MXNet: gluon.nn.Embedding.
+type Embedding struct {
+	Rows, Units int // entries of the table, and numbers of each
+	// SparseGrad asks for a gradient of the rows that were used alone. It has no effect yet: the
+	// gradient is dense, with the same values.
+	SparseGrad bool
+
+	WeightInit initializer.Initializer // nil: the network's
+
+	Weight *gluon.Param
+}
+
+// Declare declares the parameters.
+func (e *Embedding) Declare() {
+	e.Weight = gluon.Need(e.Weight, gluon.Spec{Shape: nd.Shape{e.Rows, e.Units},
+		Init: e.WeightInit})
+}
+
+// Forward returns an array of the shape of x and one more axis, of extent Units.
+func (e *Embedding) Forward(x *nd.Array) *nd.Array {
+	if e.Weight == nil {
+		e.Declare()
+	}
+	return nd.Embedding(x, e.Weight.At(x), nd.EmbeddingParams{InputDim: e.Rows,
+		OutputDim: e.Units, DType: e.Weight.DType, SparseGrad: e.SparseGrad})
+}
+
+// Dropout sets a share of the elements to zero in training, and scales the others up.
+//
+// MXNet: gluon.nn.Dropout.
+type Dropout struct {
+	Rate float64 // share that is dropped, from 0 to 1
+	Axes []int   // axes along which elements are dropped together
+}
+
+// Forward drops elements of x under a training tape, and returns x elsewhere.
+func (d *Dropout) Forward(x *nd.Array) *nd.Array {
+	if d.Rate == 0 {
+		return x
+	}
+	return nd.Dropout(x, nd.DropoutParams{P: nd.Some(d.Rate), Axes: d.Axes})
+}
+
+// at returns the values of a parameter that a layer may not have.
+func at(p *gluon.Param, x *nd.Array, extents ...int) *nd.Array {
+	if p == nil {
+		return nil
+	}
+	return p.At(x, extents...)
+}
+
+func orZeros(i initializer.Initializer) initializer.Initializer {
+	if i == nil {
+		return initializer.Zero{}
+	}
+	return i
+}

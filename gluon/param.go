@@ -1,0 +1,278 @@
+package gluon
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/initializer"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// Spec describes a parameter before it has values.
+type Spec struct {
+	// Shape has 0 where the first call finds the extent.
+	Shape nd.Shape
+	DType dtype.Type
+	// Init gives the first values; the name of the parameter does not matter. nil: the initializer
+	// that Params.Init is given, by the rules of package initializer for the name.
+	Init initializer.Initializer
+	// GradReq says how Backward stores the gradient. GradNull is for running statistics and for
+	// parameters that are not trained.
+	GradReq nd.GradReq
+	// Fixed is the only value of all elements; values of files do not matter. It is for a factor
+	// that an operator does not read, and that files have.
+	Fixed op.Opt[float64]
+}
+
+// Param is a parameter of a block, with a copy of its values on each device of the block. A block
+// that shares a parameter of another one holds the same Param.
+//
+// A Param may be used by many goroutines; its Spec is not to be changed after the first call.
+type Param struct {
+	Spec
+	// LRMult and WDMult multiply the learning rate and the weight decay of the trainer; 1 by
+	// default.
+	LRMult, WDMult op.Opt[float64]
+
+	mu     sync.Mutex // guards the fields below, and Spec while values are made
+	name   string     // structural name, of the first block that was asked for its parameters
+	start  *start     // nil: Init has not been called
+	arrays atomic.Pointer[[]*nd.Array]
+}
+
+// start says how a parameter gets its first values.
+type start struct {
+	init    initializer.Initializer
+	seed    uint64
+	devices []device.Device
+}
+
+// NewParam returns a parameter without values.
+func NewParam(s Spec) *Param { return &Param{Spec: s} }
+
+// Need returns p, or a new parameter if p is nil. Layers declare their parameters by it: a program
+// may have set the field to a parameter of another layer.
+func Need(p *Param, s Spec) *Param {
+	if p != nil {
+		return p
+	}
+	return NewParam(s)
+}
+
+// Name returns the structural name, such as "features.0.weight"; it is empty before a block that
+// holds the parameter has been asked for its Params.
+func (p *Param) Name() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.name
+}
+
+// String describes the parameter by its name, shape and element type.
+func (p *Param) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("<Param %s: %v %v>", p.called(), p.Shape, p.DType)
+}
+
+// called is the name for errors.
+func (p *Param) called() string {
+	if p.name == "" {
+		return "without a name"
+	}
+	return p.name
+}
+
+// At returns the values on the device of x, on the tape of x. The extents that the Spec has as 0
+// are found in extents, which has a number for each axis; without extents the shape must be known.
+// It panics with *op.Error if the parameter has no values there.
+func (p *Param) At(x *nd.Array, extents ...int) *nd.Array {
+	list := p.arrays.Load()
+	if list == nil {
+		list = p.make(extents)
+	}
+	for _, a := range *list {
+		if a.Device() != x.Device() {
+			continue
+		}
+		if t := x.Tape(); t != nil && p.GradReq != nd.GradNull {
+			return t.Watch(a) // operations on parameters alone are recorded, too
+		}
+		return a
+	}
+	panic(p.misuse("the values are on %v, the data is on %v: name the device in Init",
+		(*list)[0].Device(), x.Device()))
+}
+
+// misuse is the error of a wrong use of the parameter.
+func (p *Param) misuse(format string, args ...any) *op.Error {
+	return &op.Error{Op: "gluon", Arg: "parameter " + p.Name(), Msg: fmt.Sprintf(format, args...),
+		Site: op.CallSite()}
+}
+
+// make makes the arrays at the first call that needs them.
+func (p *Param) make(extents []int) *[]*nd.Array {
+	p.mu.Lock()
+	if list := p.arrays.Load(); list != nil {
+		p.mu.Unlock()
+		return list
+	}
+	shape, err := p.complete(extents)
+	if err == nil && p.start == nil {
+		err = fmt.Errorf("it has no values: call Init or Load first")
+	}
+	if err == nil {
+		err = p.fill(shape)
+	}
+	p.mu.Unlock()
+	if err != nil {
+		panic(p.misuse("%v", err))
+	}
+	return p.arrays.Load()
+}
+
+// complete returns the shape with the extents that were not known.
+func (p *Param) complete(extents []int) (nd.Shape, error) {
+	shape := p.Shape.Clone()
+	for i, d := range shape {
+		if d != 0 {
+			continue
+		}
+		if i >= len(extents) || extents[i] <= 0 {
+			return nil, fmt.Errorf("shape %v is not known yet: call the block once, or state the "+
+				"extents of its input", p.Shape)
+		}
+		shape[i] = extents[i]
+	}
+	return shape, nil
+}
+
+// known reports whether all extents are known.
+func (p *Param) known() bool { return !slices.Contains(p.Shape, 0) }
+
+// fill makes arrays with initial values. The caller holds mu.
+func (p *Param) fill(shape nd.Shape) error {
+	values := make([]float32, shape.Size())
+	d := initializer.Desc{Name: p.name, Shape: shape, Seed: p.start.seed}
+	var err error
+	if p.Init != nil {
+		err = p.Init.Weight(d, values)
+	} else {
+		err = initializer.Fill(p.start.init, d, values)
+	}
+	if err != nil {
+		return err
+	}
+	return p.put(nd.FromSlice(values, shape...), p.start.devices)
+}
+
+// put gives the parameter copies of values on devices. The caller holds mu.
+func (p *Param) put(values *nd.Array, devices []device.Device) error {
+	values = p.constrain(values)
+	shape := values.Shape()
+	if len(shape) != len(p.Shape) {
+		return fmt.Errorf("values of shape %v, want %v", shape, p.Shape)
+	}
+	for i, d := range p.Shape {
+		if d != 0 && shape[i] != d {
+			return fmt.Errorf("values of shape %v, want %v", shape, p.Shape)
+		}
+	}
+	list := make([]*nd.Array, len(devices))
+	for i, dev := range devices {
+		a := nd.Empty(shape, nd.On(dev), nd.As(p.DType), nd.Name(p.name))
+		if values.DType() == p.DType {
+			a.Set(values.To(dev))
+		} else {
+			a.Set(values.AsType(p.DType).To(dev))
+		}
+		a.AttachGrad(p.GradReq)
+		list[i] = a
+	}
+	p.Shape = shape.Clone()
+	p.arrays.Store(&list)
+	return nil
+}
+
+// constrain returns the values that the parameter takes on when it is given some.
+func (p *Param) constrain(values *nd.Array) *nd.Array {
+	if v, ok := p.Fixed.Get(); ok {
+		return nd.Full(v, values.Shape(), nd.As(values.DType()), nd.On(values.Device()),
+			nd.Using(values.Engine()))
+	}
+	return values
+}
+
+// Set gives the parameter values, on the devices where it has some, or on those of Init, or else on
+// the processor.
+func (p *Param) Set(values *nd.Array) (err error) {
+	defer op.Recover(&err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if list := p.arrays.Load(); list != nil {
+		if shape := values.Shape(); !shape.Equal(p.Shape) {
+			return fmt.Errorf("gluon: parameter %s: values of shape %v, want %v", p.called(), shape,
+				p.Shape)
+		}
+		values = p.constrain(values).AsType(p.DType)
+		for _, a := range *list {
+			a.Set(values.To(a.Device()))
+		}
+		return nil
+	}
+	devices := []device.Device{device.CPU()}
+	if p.start != nil {
+		devices = p.start.devices
+	}
+	if err := p.put(values, devices); err != nil {
+		return fmt.Errorf("gluon: parameter %s: %w", p.called(), err)
+	}
+	return nil
+}
+
+// Data returns the values on the first device, nil before there are some.
+func (p *Param) Data() *nd.Array {
+	if list := p.All(); len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
+
+// All returns the values on all devices, nil before there are some.
+func (p *Param) All() []*nd.Array {
+	if list := p.arrays.Load(); list != nil {
+		return slices.Clone(*list)
+	}
+	return nil
+}
+
+// Grad returns the gradient on the first device, nil if there is none.
+func (p *Param) Grad() *nd.Array {
+	if a := p.Data(); a != nil {
+		return a.Grad()
+	}
+	return nil
+}
+
+// SetGradReq changes how Backward stores the gradient.
+func (p *Param) SetGradReq(r nd.GradReq) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.GradReq = r
+	if list := p.arrays.Load(); list != nil {
+		for _, a := range *list {
+			a.AttachGrad(r)
+		}
+	}
+}
+
+// ZeroGrad sets the gradients to zero.
+func (p *Param) ZeroGrad() {
+	for _, a := range p.All() {
+		a.ZeroGrad()
+	}
+}

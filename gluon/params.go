@@ -1,0 +1,305 @@
+package gluon
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+
+	"gomx/checkpoint"
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/initializer"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// Params is a list of parameters in structural order, each with all names that it has in a block.
+type Params struct {
+	names []string
+	byKey map[string]*Param
+}
+
+// ParamsOf lists the parameters of a block. A parameter that two blocks share has two names.
+func ParamsOf(block any) *Params {
+	ps := &Params{byKey: map[string]*Param{}}
+	visit(block, "", func(name string, p *Param) {
+		p.mu.Lock()
+		if p.name == "" {
+			p.name = name
+		}
+		p.mu.Unlock()
+		if ps.byKey[name] == nil {
+			ps.names = append(ps.names, name)
+		}
+		ps.byKey[name] = p
+	})
+	return ps
+}
+
+// Names returns the names in structural order.
+func (ps *Params) Names() []string { return slices.Clone(ps.names) }
+
+// Get returns a parameter by its name, nil if there is none.
+func (ps *Params) Get(name string) *Param { return ps.byKey[name] }
+
+// All returns the names and parameters in structural order; a shared parameter comes once for each
+// name.
+func (ps *Params) All() iter.Seq2[string, *Param] {
+	return func(yield func(string, *Param) bool) {
+		for _, name := range ps.names {
+			if !yield(name, ps.byKey[name]) {
+				return
+			}
+		}
+	}
+}
+
+// distinct returns each parameter once, under its first name.
+func (ps *Params) distinct() iter.Seq2[string, *Param] {
+	return func(yield func(string, *Param) bool) {
+		seen := map[*Param]bool{}
+		for name, p := range ps.All() {
+			if seen[p] {
+				continue
+			}
+			seen[p] = true
+			if !yield(name, p) {
+				return
+			}
+		}
+	}
+}
+
+// Select returns the parameters whose names match a regular expression, as MXNet's collect_params
+// does. It is an error if none does.
+func (ps *Params) Select(pattern string) (*Params, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("gluon: pattern of parameters: %w", err)
+	}
+	out := &Params{byKey: map[string]*Param{}}
+	for name, p := range ps.All() {
+		if re.MatchString(name) {
+			out.names, out.byKey[name] = append(out.names, name), p
+		}
+	}
+	if len(out.names) == 0 {
+		return nil, fmt.Errorf("gluon: no parameter matches %q, there are %v", pattern, ps.names)
+	}
+	return out, nil
+}
+
+// InitOption is an option of Init.
+type InitOption func(*start)
+
+// On lets parameters live on devices; the processor is the default.
+func On(devices ...device.Device) InitOption {
+	return func(s *start) { s.devices = slices.Clone(devices) }
+}
+
+// Seed is the seed of the initial values, 0 by default. Values depend on seed and name alone.
+func Seed(seed uint64) InitOption { return func(s *start) { s.seed = seed } }
+
+// Init gives the parameters initial values: at once where the shape is known, otherwise at the
+// first call of the block. A nil initializer is MXNet's default, Uniform{Scale: 0.07}. Parameters
+// that have values get new ones.
+func (ps *Params) Init(init initializer.Initializer, opts ...InitOption) (err error) {
+	defer op.Recover(&err)
+	if init == nil {
+		init = initializer.Uniform{Scale: 0.07}
+	}
+	s := &start{init: init, devices: []device.Device{device.CPU()}}
+	for _, o := range opts {
+		o(s)
+	}
+	if len(s.devices) == 0 {
+		return errors.New("gluon: Init on no device")
+	}
+	for name, p := range ps.distinct() {
+		if err := p.begin(s); err != nil {
+			return fmt.Errorf("gluon: parameter %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// begin gives a parameter initial values, now or at the first call.
+func (p *Param) begin(s *start) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.start = s
+	if !p.known() {
+		return nil
+	}
+	return p.fill(p.Shape)
+}
+
+// Set gives the parameters values by their names. Every parameter needs a value, unless
+// AllowMissing; every value a parameter, unless IgnoreExtra.
+func (ps *Params) Set(values map[string]*nd.Array, opts ...LoadOption) error {
+	var o loading
+	for _, f := range opts {
+		f(&o)
+	}
+	done := map[*Param]bool{}
+	for name, p := range ps.All() {
+		v := values[name]
+		if v == nil {
+			continue
+		}
+		if o.cast {
+			p.cast(v.DType())
+		}
+		if err := p.Set(v); err != nil {
+			return err
+		}
+		done[p] = true
+	}
+	for name, p := range ps.All() {
+		if !done[p] && !o.missing {
+			return fmt.Errorf("gluon: no value for parameter %q, there are values for %v", name,
+				slices.Sorted(maps.Keys(values)))
+		}
+	}
+	if o.extra {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if ps.byKey[name] == nil {
+			return fmt.Errorf("gluon: a value for %q, which is no parameter; there are %v", name,
+				ps.names)
+		}
+	}
+	return nil
+}
+
+// LoadOption changes how strictly values and parameters must fit.
+type LoadOption func(*loading)
+
+type loading struct{ missing, extra, cast bool }
+
+// AllowMissing leaves parameters without values as they are.
+func AllowMissing() LoadOption { return func(l *loading) { l.missing = true } }
+
+// IgnoreExtra passes over values that belong to no parameter.
+func IgnoreExtra() LoadOption { return func(l *loading) { l.extra = true } }
+
+// CastToSaved gives parameters the element types of the loaded values; without it values are
+// converted to the types of the parameters.
+func CastToSaved() LoadOption { return func(l *loading) { l.cast = true } }
+
+// Save writes the parameters into a file that MXNet's load_parameters reads, under their structural
+// names. A parameter with several names is written under each, so that blocks that do not share it
+// can load the file; Deduplicate writes it once.
+func (ps *Params) Save(path string, opts ...SaveOption) error {
+	var o saving
+	for _, f := range opts {
+		f(&o)
+	}
+	list, seen := []checkpoint.Named{}, map[*Param]bool{}
+	for name, p := range ps.All() {
+		a := p.Data()
+		switch {
+		case a == nil:
+			return fmt.Errorf("gluon: Save: parameter %q has no values: call the block first", name)
+		case seen[p] && o.once:
+			continue
+		}
+		seen[p] = true
+		list = append(list, checkpoint.Named{Name: name, Array: a})
+	}
+	return checkpoint.SaveArrays(path, list)
+}
+
+// SaveOption is an option of Save.
+type SaveOption func(*saving)
+
+type saving struct{ once bool }
+
+// Deduplicate writes a shared parameter once, under its first name.
+func Deduplicate() SaveOption { return func(s *saving) { s.once = true } }
+
+// Load reads the parameters from a file that Save or MXNet's save_parameters has written, or from
+// one of a Module or of export, whose names begin with arg: and aux:.
+func (ps *Params) Load(path string, opts ...LoadOption) error {
+	values, err := checkpoint.LoadMap(path)
+	if err != nil {
+		return err
+	}
+	if err := ps.Set(plainNames(values), opts...); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// plainNames removes the kinds of Module's files from names.
+func plainNames(values map[string]*nd.Array) map[string]*nd.Array {
+	out := make(map[string]*nd.Array, len(values))
+	for name, a := range values {
+		if len(name) > 4 && (name[:4] == "arg:" || name[:4] == "aux:") {
+			name = name[4:]
+		}
+		out[name] = a
+	}
+	return out
+}
+
+// Cast converts the parameters to an element type. Gradients get new arrays.
+func (ps *Params) Cast(t dtype.Type) {
+	for _, p := range ps.distinct() {
+		p.cast(t)
+	}
+}
+
+// cast converts a parameter to an element type.
+func (p *Param) cast(t dtype.Type) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.DType == t {
+		return
+	}
+	p.DType = t
+	old := p.arrays.Load()
+	if old == nil {
+		return
+	}
+	list := make([]*nd.Array, len(*old))
+	for i, a := range *old {
+		list[i] = a.AsType(t)
+		list[i].AttachGrad(p.GradReq)
+	}
+	p.arrays.Store(&list)
+}
+
+// SetGradReq changes how Backward stores the gradients. Running statistics stay without.
+func (ps *Params) SetGradReq(r nd.GradReq) {
+	for _, p := range ps.distinct() {
+		if p.GradReq != nd.GradNull || r == nd.GradNull {
+			p.SetGradReq(r)
+		}
+	}
+}
+
+// SetLRMult sets the multipliers of the learning rate.
+func (ps *Params) SetLRMult(m float64) {
+	for _, p := range ps.distinct() {
+		p.LRMult = op.Some(m)
+	}
+}
+
+// SetWDMult sets the multipliers of the weight decay.
+func (ps *Params) SetWDMult(m float64) {
+	for _, p := range ps.distinct() {
+		p.WDMult = op.Some(m)
+	}
+}
+
+// ZeroGrad sets all gradients to zero.
+func (ps *Params) ZeroGrad() {
+	for _, p := range ps.distinct() {
+		p.ZeroGrad()
+	}
+}

@@ -1,0 +1,160 @@
+package gluon
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Declarer is a block that makes its parameters itself: Declare sets the fields that are nil. It is
+// called before the parameters of a block are listed, and may be called again.
+type Declarer interface{ Declare() }
+
+// child is a part of a block: a parameter or another block.
+type child struct {
+	name  string
+	param *Param // nil: it is a block
+	block any
+}
+
+// visit calls f for the parameters of a block in structural order, with their names: first the
+// block itself, then its children.
+func visit(block any, prefix string, f func(name string, p *Param)) {
+	list := childrenOf(block)
+	for _, c := range list {
+		if c.param != nil {
+			f(prefix+c.name, c.param)
+		}
+	}
+	for _, c := range list {
+		if c.param == nil {
+			visit(c.block, prefix+c.name+".", f)
+		}
+	}
+}
+
+// childrenOf finds the parts of a block: in the exported fields of a struct, or the elements of a
+// slice.
+func childrenOf(block any) []child {
+	if d, ok := block.(Declarer); ok {
+		d.Declare()
+	}
+	v := reflect.ValueOf(block)
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		return elements(v, "")
+	case reflect.Struct:
+		return fields(v)
+	}
+	return nil
+}
+
+// fields finds the parts in the exported fields of a struct. Those of an embedded struct, and the
+// elements of a slice whose tag is "+", belong to the struct itself.
+func fields(v reflect.Value) (list []child) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f, name := t.Field(i), ""
+		if name = f.Tag.Get("gluon"); name == "-" || !f.IsExported() {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			list = append(list, embedded(v.Field(i))...)
+			continue
+		}
+		if name == "+" {
+			list = append(list, elements(v.Field(i), "")...)
+			continue
+		}
+		if name == "" {
+			name = snake(f.Name)
+		}
+		list = append(list, partOf(v.Field(i), name)...)
+	}
+	return list
+}
+
+// embedded finds the parts of an embedded struct.
+func embedded(v reflect.Value) []child {
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	return fields(v)
+}
+
+// partOf returns a value as a part of a block, or the elements of a slice as parts; it returns none
+// if the value is neither parameter nor block.
+func partOf(v reflect.Value, name string) []child {
+	for v.Kind() == reflect.Interface && !v.IsNil() {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		if p, ok := v.Interface().(*Param); ok {
+			return []child{{name: name, param: p}}
+		}
+		if isBlock(v) {
+			return []child{{name: name, block: v.Interface()}}
+		}
+	case reflect.Slice, reflect.Array:
+		if isBlock(v) {
+			return []child{{name: name, block: v.Interface()}}
+		}
+		return elements(v, name+".")
+	case reflect.Struct:
+		if v.CanAddr() && isBlock(v.Addr()) {
+			return []child{{name: name, block: v.Addr().Interface()}}
+		}
+	}
+	return nil
+}
+
+// elements finds the parts among the elements of a slice; their names are numbers.
+func elements(v reflect.Value, prefix string) (list []child) {
+	switch v.Type().Elem().Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Struct:
+	default:
+		return nil
+	}
+	for i := range v.Len() {
+		list = append(list, partOf(v.Index(i), prefix+strconv.Itoa(i))...)
+	}
+	return list
+}
+
+// isBlock reports whether a value has a method that computes arrays from arrays.
+func isBlock(v reflect.Value) bool {
+	if _, ok := v.Interface().(Declarer); ok {
+		return true
+	}
+	_, ok := v.Type().MethodByName("Forward")
+	return ok
+}
+
+// snake returns a field's name in snake case: Conv1 is conv1, RunningMean is running_mean and
+// I2HWeight is i2h_weight.
+func snake(name string) string {
+	var b strings.Builder
+	list := []rune(name)
+	for i, r := range list {
+		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(list[i-1]) ||
+			i+1 < len(list) && unicode.IsLower(list[i+1]) && !unicode.IsDigit(list[i-1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
