@@ -207,7 +207,7 @@ func TestTrainingReleasesMemory(t *testing.T) {
 		})
 	}
 	used := func() int64 {
-		// what is closed is given back when nothing uses it
+		// The memory of closed arrays is given back when no task uses them.
 		if err := nd.WaitAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}

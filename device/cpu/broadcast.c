@@ -80,7 +80,8 @@ static void rows_range(const void *arg, int64_t begin, int64_t end) {
 	gx_streamed();
 }
 
-void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape, int threads) {
+void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape,
+	int threads) {
 	int last = (int)shape->n - 1;
 	int form = shape->b[last] == 0 ? 1 : shape->a[last] == 0 ? 2 : 0;
 	int64_t count = 1;

@@ -40,7 +40,8 @@ static void run(streamed s, int64_t n, int threads) {
 	X(A, float, float, GX_F32) X(A, double, double, GX_F64) X(A, uint8_t, int32_t, GX_U8) X(A, int8_t, int32_t, GX_I8) \
 	X(A, int32_t, int32_t, GX_I32) X(A, int64_t, int64_t, GX_I64)
 
-// Narrow integers take the low bits of the number's integer part, hence the conversion in two steps.
+// Narrow integers take the low bits of the number's integer part, hence the conversion in two
+// steps.
 #define CAST(S, D, VIA, code) \
 	GX_CLONES static void S##_to_##D(const void *arg, int64_t begin, int64_t end) { \
 		const job *j = arg; \
@@ -57,11 +58,14 @@ TYPES(CAST, int64_t)
 
 #define ENTRY(S, D, VIA, code) [code] = S##_to_##D,
 static const gx_range_fn table[GX_NUM_TYPES][GX_NUM_TYPES] = {
-	[GX_F32] = {TYPES(ENTRY, float)}, [GX_F64] = {TYPES(ENTRY, double)}, [GX_U8] = {TYPES(ENTRY, uint8_t)},
-	[GX_I8] = {TYPES(ENTRY, int8_t)}, [GX_I32] = {TYPES(ENTRY, int32_t)}, [GX_I64] = {TYPES(ENTRY, int64_t)},
+	[GX_F32] = {TYPES(ENTRY, float)}, [GX_F64] = {TYPES(ENTRY, double)},
+		[GX_U8] = {TYPES(ENTRY, uint8_t)},
+	[GX_I8] = {TYPES(ENTRY, int8_t)}, [GX_I32] = {TYPES(ENTRY, int32_t)},
+		[GX_I64] = {TYPES(ENTRY, int64_t)},
 };
 
-static const int8_t sizes[GX_NUM_TYPES] = {[GX_F32] = 4, [GX_F64] = 8, [GX_U8] = 1, [GX_I8] = 1, [GX_I32] = 4, [GX_I64] = 8};
+static const int8_t sizes[GX_NUM_TYPES] = {[GX_F32] = 4, [GX_F64] = 8, [GX_U8] = 1, [GX_I8] = 1,
+	[GX_I32] = 4, [GX_I64] = 8};
 
 void gx_cast(void *d, int dtype, const void *s, int stype, int64_t n, int threads) {
 	run((streamed){{d, s}, table[stype][dtype], sizes[dtype], sizes[stype]}, n, threads);
@@ -130,7 +134,8 @@ CONVERT_RANGE(to_half, uint16_t, float, float_to_half)
 #include <immintrin.h>
 
 // wide_to_half_range lets the processor convert, and gives all NaN the same bits as float_to_half.
-__attribute__((target("avx512f,avx512vl,avx512bw"))) static void wide_to_half_range(const void *arg, int64_t begin, int64_t end) {
+__attribute__((target("avx512f,avx512vl,avx512bw"))) static void wide_to_half_range(const void *arg,
+	int64_t begin, int64_t end) {
 	const job *j = arg;
 	uint16_t *d = j->d;
 	const float *s = j->s;
@@ -140,12 +145,16 @@ __attribute__((target("avx512f,avx512vl,avx512bw"))) static void wide_to_half_ra
 		__m512 x = _mm512_loadu_ps(s + i);
 		__m256i h = _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 		__m256i bad = _mm256_or_si256(_mm256_and_si256(h, sign), nan);
-		_mm256_storeu_si256((__m256i *)(d + i), _mm256_mask_mov_epi16(h, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bad));
+		_mm256_storeu_si256((__m256i *)(d + i),
+			_mm256_mask_mov_epi16(h, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bad));
 	}
 	for (; i < end; i++) d[i] = float_to_half(s[i]);
 }
 
-static gx_range_fn to_half(void) { return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? wide_to_half_range : to_half_range; }
+static gx_range_fn to_half(void) {
+	return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")
+		? wide_to_half_range : to_half_range;
+}
 #else
 static gx_range_fn to_half(void) { return to_half_range; }
 #endif

@@ -3,9 +3,11 @@
 #include "elem.h"
 #include "gx.h"
 
-enum { VALUES = GX_CHAIN_IN + GX_CHAIN_OUT + GX_CHAIN_TEMPS, ROOM = 8192, LEAST = 128, GRAIN = 1024 };
+enum { VALUES = GX_CHAIN_IN + GX_CHAIN_OUT + GX_CHAIN_TEMPS, ROOM = 8192, LEAST = 128,
+	GRAIN = 1024 };
 
-// How an output leaves a block: computed where it belongs, or copied there at the block's end, past the caches or not.
+// How an output leaves a block: computed where it belongs, or copied there at the block's end, past
+// the caches or not.
 enum { DIRECT, COPIED, STREAMED };
 
 typedef struct {
@@ -63,7 +65,8 @@ static void chain_range(const void *arg, int64_t begin, int64_t end) {
 	for (int64_t i = begin; i < end; i += j->block) {
 		int64_t n = gx_min(j->block, end - i);
 		for (int k = 0; k < c->in; k++) load(j, &value[k], room + k * j->block, k, i, n);
-		for (int k = 0; k < c->out; k++) value[outs + k] = j->way[k] == DIRECT ? j->out[k] + i : room + (outs + k) * j->block;
+		for (int k = 0; k < c->out; k++)
+			value[outs + k] = j->way[k] == DIRECT ? j->out[k] + i : room + (outs + k) * j->block;
 		for (int s = 0; s < c->steps; s++) {
 			const gx_link *p = &c->step[s];
 			if (p->zip)
@@ -72,21 +75,24 @@ static void chain_range(const void *arg, int64_t begin, int64_t end) {
 				gx_map_block(p->op, value[p->d], value[p->a], n, p->s, p->t);
 		}
 		for (int k = 0; k < c->out; k++) {
-			if (j->way[k] == COPIED) memcpy(j->out[k] + i, value[outs + k], (size_t)n * sizeof(float));
+			if (j->way[k] == COPIED)
+				memcpy(j->out[k] + i, value[outs + k], (size_t)n * sizeof(float));
 			if (j->way[k] == STREAMED) gx_stream(j->out[k] + i, value[outs + k], n), streamed = 1;
 		}
 	}
 	if (streamed) gx_streamed();
 }
 
-// way chooses how output k leaves a block. Where it takes the place of an input that a later step reads, it is copied.
+// way chooses how output k leaves a block. Where it takes the place of an input that a later step
+// reads, it is copied.
 static int way(const job *j, int k, int64_t n) {
 	for (int i = 0; i < j->c->in; i++)
 		if (j->in[i] == j->out[k]) return j->c->last[i] > j->c->first[k] ? COPIED : DIRECT;
 	return n >= GX_LARGE ? STREAMED : DIRECT;
 }
 
-void gx_chain_run(const gx_chain *c, const uintptr_t *in, const uintptr_t *out, int64_t n, int threads) {
+void gx_chain_run(const gx_chain *c, const uintptr_t *in, const uintptr_t *out, int64_t n,
+	int threads) {
 	job j = {.c = c, .in = (float *const *)in, .out = (float *const *)out};
 	int values = c->in + c->out + c->temps;
 	j.block = gx_max(LEAST, ROOM / values / 16 * 16);

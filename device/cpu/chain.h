@@ -6,15 +6,17 @@
 
 enum { GX_CHAIN_IN = 16, GX_CHAIN_OUT = 8, GX_CHAIN_STEPS = 64, GX_CHAIN_TEMPS = 32 };
 
-// gx_link computes value d from values a and b (a alone when zip is 0). Values are numbered: inputs, outputs, temporaries.
+// gx_link computes value d from values a and b (a alone when zip is 0). Values are numbered:
+// inputs, outputs, temporaries.
 typedef struct {
 	int32_t zip, op, d, a, b;
 	float s, t;
 } gx_link;
 
-// gx_chain is a program over blocks of n elements. Input i, whose size differs from the output's, has at element e of the
-// output its element (e / repeat[i]) % size[i]; size 0 says that it has the output's size. last[i] is the last step
-// that reads input i, first[k] the first one that writes output k.
+// gx_chain is a program over blocks of n elements. Input i, whose size differs from the output's,
+// has at element e of the output its element (e / repeat[i]) % size[i]; size 0 says that it has the
+// output's size. last[i] is the last step that reads input i, first[k] the first one that writes
+// output k.
 typedef struct {
 	int32_t in, out, temps, steps;
 	int64_t repeat[GX_CHAIN_IN], size[GX_CHAIN_IN];
@@ -22,6 +24,7 @@ typedef struct {
 	gx_link step[GX_CHAIN_STEPS];
 } gx_chain;
 
-void gx_chain_run(const gx_chain *c, const uintptr_t *in, const uintptr_t *out, int64_t n, int threads);
+void gx_chain_run(const gx_chain *c, const uintptr_t *in, const uintptr_t *out, int64_t n,
+	int threads);
 
 #endif

@@ -4,7 +4,8 @@
 #include "directconv.h"
 
 // add_forward appends the convolution: y is where it writes.
-static int add_forward(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, gx_place py) {
+static int add_forward(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_pick *k,
+	gx_place py) {
 	gx_place px, pw = {1, 0};
 	GX_TRY(gx_prog_use(p, d->x, (gx_place){0, 0}, k->x, &px));
 	if (c->packed)
@@ -12,14 +13,16 @@ static int add_forward(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, con
 	else
 		GX_TRY(gx_prog_use(p, d->w, pw, k->w, &pw));
 	if (c->add) GX_TRY(gx_prog_copy(p, d->sum, (gx_place){4, 0}, k->y, py));
-	gx_bind binds[] = {{DNNL_ARG_SRC, k->x, px}, {DNNL_ARG_WEIGHTS, k->w, pw}, {DNNL_ARG_DST, k->y, py}, {DNNL_ARG_BIAS, d->b, {2, 0}}};
+	gx_bind binds[] = {{DNNL_ARG_SRC, k->x, px}, {DNNL_ARG_WEIGHTS, k->w, pw},
+		{DNNL_ARG_DST, k->y, py}, {DNNL_ARG_BIAS, d->b, {2, 0}}};
 	return gx_prog_step(p, k->pd, binds, c->bias ? 4 : 3);
 }
 
-// ours reports whether our own kernel takes a pass: where it is faster on plain arrays than oneDNN's choice is with its changes
-// of layout, and no other layer waits for blocks.
+// ours reports whether our own kernel takes a pass: where it is faster on plain arrays than
+// oneDNN's choice is with its changes of layout, and no other layer waits for blocks.
 static int ours(const gx_conv *c, int pass, const gx_pick *k) {
-	int data = pass == GX_PASS_DATA, chooses = data ? c->choose_dx : pass == GX_PASS_FORWARD && c->choose_y;
+	int data = pass == GX_PASS_DATA, chooses = data ? c->choose_dx
+		: pass == GX_PASS_FORWARD && c->choose_y;
 	if (chooses && c->blocked && (data ? c->ic : c->oc) % 16 == 0) return 0;
 	return gx_direct_ns(c, pass) < k->ns;
 }
@@ -71,7 +74,8 @@ static int use_dy(gx_prog *p, moved *m, gx_md want, gx_place *got) {
 	return 0;
 }
 
-static int add_weights(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, gx_wish w, moved *dy, int threads) {
+static int add_weights(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, gx_wish w, moved *dy,
+	int threads) {
 	gx_pick k;
 	w.pass = GX_PASS_WEIGHTS;
 	GX_TRY(gx_conv_pick(p, c, d, &w, &k));
@@ -80,12 +84,14 @@ static int add_weights(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, gx_
 	GX_TRY(gx_prog_use(p, d->x, (gx_place){1, 0}, k.x, &px));
 	GX_TRY(use_dy(p, dy, k.y, &py));
 	GX_TRY(gx_prog_place(p, k.w, d->w, final, &pw));
-	gx_bind binds[] = {{DNNL_ARG_SRC, k.x, px}, {DNNL_ARG_DIFF_DST, k.y, py}, {DNNL_ARG_DIFF_WEIGHTS, k.w, pw}, {DNNL_ARG_DIFF_BIAS, d->b, {5, 0}}};
+	gx_bind binds[] = {{DNNL_ARG_SRC, k.x, px}, {DNNL_ARG_DIFF_DST, k.y, py},
+		{DNNL_ARG_DIFF_WEIGHTS, k.w, pw}, {DNNL_ARG_DIFF_BIAS, d->b, {5, 0}}};
 	GX_TRY(gx_prog_step(p, k.pd, binds, c->bias ? 4 : 3));
 	return gx_prog_deliver(p, k.w, pw, d->w, final);
 }
 
-static int add_data(gx_prog *p, gx_conv *c, const gx_conv_descs *d, gx_wish w, moved *dy, int threads) {
+static int add_data(gx_prog *p, gx_conv *c, const gx_conv_descs *d, gx_wish w, moved *dy,
+	int threads) {
 	gx_pick k;
 	w.pass = GX_PASS_DATA, w.dy = dy->md;
 	GX_TRY(gx_conv_pick(p, c, d, &w, &k));
@@ -100,7 +106,8 @@ static int add_data(gx_prog *p, gx_conv *c, const gx_conv_descs *d, gx_wish w, m
 	c->dx_layout = layout < 0 ? GX_PLAIN : layout;
 	gx_md dx = layout < 0 ? d->dx : k.x;
 	GX_TRY(gx_prog_place(p, k.x, dx, final, &px));
-	gx_bind binds[] = {{DNNL_ARG_DIFF_SRC, k.x, px}, {DNNL_ARG_WEIGHTS, k.w, pw}, {DNNL_ARG_DIFF_DST, k.y, py}};
+	gx_bind binds[] = {{DNNL_ARG_DIFF_SRC, k.x, px}, {DNNL_ARG_WEIGHTS, k.w, pw},
+		{DNNL_ARG_DIFF_DST, k.y, py}};
 	GX_TRY(gx_prog_step(p, k.pd, binds, 3));
 	return gx_prog_deliver(p, k.x, px, dx, final);
 }

@@ -1,5 +1,5 @@
-// Convolutions of (batch, channels, spatial...) as programs: those of oneDNN and directconv.c in conv.c, without oneDNN those of
-// plainconv.c.
+// Convolutions of (batch, channels, spatial...) as programs. With oneDNN, conv.c builds them from
+// the primitives of oneDNN and the kernels of directconv.c; without it, plainconv.c builds them.
 #ifndef GX_CONV_H
 #define GX_CONV_H
 
@@ -10,25 +10,29 @@ typedef struct {
 	int64_t axes, batch, ic, oc, groups;
 	int64_t in[3], out[3], kernel[3], stride[3], dilate[3], pad[3]; // dilate 1 is dense
 	int32_t bias, train;
-	int32_t add, relu;              // after the convolution: add another array, cut off negative values
-	int32_t x_layout, add_layout;   // of data and of what is added
-	int32_t choose_y, packed;       // the output may have any layout; weights come as gx_conv_pack leaves them
-	int32_t winograd;               // compute 3x3 windows by Winograd's algorithm, which fails where it does not apply
+	// After the convolution: add another array, cut off negative values
+	int32_t add, relu;
+	int32_t x_layout, add_layout;   // layouts of the data and of the added array
+	// The output may have any layout; weights come as gx_conv_pack leaves them
+	int32_t choose_y, packed;
+	// Compute 3x3 windows by Winograd's algorithm, which fails where it does not apply
+	int32_t winograd;
 	int32_t direct_dw;              // but not for gradients of weights
 	int32_t blocked;                // channels that fill blocks of 16 shall be blocked
-	int32_t y_layout;               // set by gx_conv_forward; for gx_conv_backward that of dy
-	int32_t choose_dx, dx_layout;   // the gradient of data may have any layout; set by gx_conv_backward
+	int32_t y_layout;               // set by gx_conv_forward; the layout of dy for gx_conv_backward
+	// The gradient of data may have any layout; set by gx_conv_backward
+	int32_t choose_dx, dx_layout;
 } gx_conv;
 
 // Pointers of a forward run: x, weight, bias, y, added array (which may be y).
 int gx_conv_forward(gx_prog **p, gx_conv *c, int threads);
 
-// gx_conv_pack makes the program that brings plain weights (pointer 0) into the form that conv, made with packed
-// set, wants (pointer 1). conv must live longer.
+// gx_conv_pack makes the program that brings plain weights (pointer 0) into the form that conv,
+// made with packed set, wants (pointer 1). conv must live longer.
 int gx_conv_pack(gx_prog **p, const gx_conv *c, const gx_prog *conv, int threads);
 
-// Pointers of a backward run: dy, x, weight, dx, dweight, dbias. want_x and want_w choose what is computed; dbias
-// comes with dweight when the convolution has a bias.
+// Pointers of a backward run: dy, x, weight, dx, dweight, dbias. want_x asks for dx, want_w for
+// dweight and, when the convolution has a bias, for dbias.
 int gx_conv_backward(gx_prog **p, gx_conv *c, int want_x, int want_w, int threads);
 
 #endif

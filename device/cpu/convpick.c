@@ -21,7 +21,8 @@ int gx_conv_describe(gx_prog *p, const gx_conv *c, gx_conv_descs *d) {
 		d->stride[i] = c->stride[i];
 		d->dilate[i] = c->dilate[i] - 1;
 		d->pad[i] = c->pad[i];
-		d->pad_end[i] = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilate[i] + 1 - c->in[i] - c->pad[i];
+		d->pad_end[i] = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilate[i] + 1 -
+			c->in[i] - c->pad[i];
 		d->pixels *= c->out[i];
 		d->taps *= c->kernel[i];
 	}
@@ -37,14 +38,18 @@ int gx_conv_describe(gx_prog *p, const gx_conv *c, gx_conv_descs *d) {
 	return gx_prog_md(p, &d->any_w, wn, w, dnnl_format_tag_any);
 }
 
-static dnnl_alg_kind_t algorithm(int winograd) { return winograd ? dnnl_convolution_winograd : dnnl_convolution_direct; }
+static dnnl_alg_kind_t algorithm(int winograd) {
+	return winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
+}
 
-static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, dnnl_primitive_attr_t attr) {
+static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x,
+	gx_md y, dnnl_primitive_attr_t attr) {
 	dnnl_alg_kind_t alg = algorithm(c->winograd);
 	dnnl_prop_kind_t prop = c->train ? dnnl_forward_training : dnnl_forward_inference;
 	gx_md b = c->bias ? d->b : 0;
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_convolution_forward_primitive_desc_create(pd, gx_engine(), prop, alg, x, d->any_w, b, y,
+	return dnnl_convolution_forward_primitive_desc_create(pd, gx_engine(), prop, alg, x,
+		d->any_w, b, y,
 		d->stride, d->dilate, d->pad, d->pad_end, attr);
 #else
 	dnnl_convolution_desc_t cd;
@@ -54,10 +59,12 @@ static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv
 #endif
 }
 
-static int data_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, const gx_wish *w) {
+static int data_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x,
+	gx_md y, const gx_wish *w) {
 	dnnl_alg_kind_t alg = algorithm(c->winograd);
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_convolution_backward_data_primitive_desc_create(pd, gx_engine(), alg, x, d->any_w, y,
+	return dnnl_convolution_backward_data_primitive_desc_create(pd, gx_engine(), alg, x,
+		d->any_w, y,
 		d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
 #else
 	dnnl_convolution_desc_t cd;
@@ -67,11 +74,13 @@ static int data_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_de
 #endif
 }
 
-static int weights_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, const gx_wish *w) {
+static int weights_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x,
+	gx_md y, const gx_wish *w) {
 	dnnl_alg_kind_t alg = algorithm(c->winograd && !c->direct_dw);
 	gx_md b = c->bias ? d->b : 0;
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_convolution_backward_weights_primitive_desc_create(pd, gx_engine(), alg, x, d->any_w, b, y,
+	return dnnl_convolution_backward_weights_primitive_desc_create(pd, gx_engine(), alg, x,
+		d->any_w, b, y,
 		d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
 #else
 	dnnl_convolution_desc_t cd;
@@ -81,13 +90,15 @@ static int weights_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv
 #endif
 }
 
-int gx_conv_hint(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, dnnl_primitive_desc_t *hint) {
+int gx_conv_hint(gx_prog *p, const gx_conv *c, const gx_conv_descs *d,
+	dnnl_primitive_desc_t *hint) {
 	GX_TRY(forward_pd(hint, c, d, d->any_x, d->any_y, gx_prog_attr(p)));
 	return gx_prog_keep(p, *hint);
 }
 
 // make asks for a primitive with data x and output y.
-static int make(gx_pick *k, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, const gx_wish *w) {
+static int make(gx_pick *k, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y,
+	const gx_wish *w) {
 	switch (w->pass) {
 	case GX_PASS_FORWARD:
 		GX_TRY(forward_pd(&k->pd, c, d, x, y, w->attr));
@@ -99,7 +110,8 @@ static int make(gx_pick *k, const gx_conv *c, const gx_conv_descs *d, gx_md x, g
 		GX_TRY(weights_pd(&k->pd, c, d, x, y, w));
 	}
 	k->x = gx_query(k->pd, w->pass == GX_PASS_DATA ? dnnl_query_diff_src_md : dnnl_query_src_md);
-	k->w = gx_query(k->pd, w->pass == GX_PASS_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+	k->w = gx_query(k->pd, w->pass == GX_PASS_WEIGHTS ? dnnl_query_diff_weights_md
+		: dnnl_query_weights_md);
 	k->y = gx_query(k->pd, w->pass == GX_PASS_FORWARD ? dnnl_query_dst_md : dnnl_query_diff_dst_md);
 	return 0;
 }
@@ -115,35 +127,47 @@ int gx_conv_leaves(const gx_conv *c, int pass, gx_md made) {
 	if (layout == GX_PLAIN) return GX_PLAIN;
 	if (data) return c->choose_dx && layout != GX_LAST ? layout : -1;
 	if (layout >= 0 && pixels == 1) return GX_PLAIN; // all layouts without padding are one
-	if (c->train && layout == GX_LAST) return -1;    // other operators of training know plain arrays and blocks only
+	// Other operators of training know plain arrays and blocks only
+	if (c->train && layout == GX_LAST) return -1;
 	return c->choose_y ? layout : -1;
 }
 
-// Estimates of time in nanoseconds, of one thread with wide vectors. They need only be good enough to tell the kernels that
-// come into question apart: these differ by their layouts, and by the class of their implementation. Naive ones are the last
-// resort.
+// Estimates of time in nanoseconds, of one thread with wide vectors. They need only be good enough
+// to tell the kernels that come into question apart: these differ by their layouts, and by the
+// class of their implementation. Naive ones are the last resort.
 enum { CALL_NS = 300, LANES = 16, CACHED = 1 << 20 }; // CACHED: numbers that stay in a cache
-static const double mac_ns = 0.01, touch_ns = 0.05, window_ns[] = {0.35, 0.55, 1.0}, group_ns = 5.0, naive_ns = 1e6;
+static const double mac_ns = 0.01, touch_ns = 0.05, window_ns[] = {0.35, 0.55, 1.0}, group_ns = 5.0,
+	naive_ns = 1e6;
 
-static double floats(gx_md m) { return (double)dnnl_memory_desc_get_size(m) / (double)sizeof(float); }
+static double floats(gx_md m) {
+	return (double)dnnl_memory_desc_get_size(m) / (double)sizeof(float);
+}
 
-static int layout_of(gx_md m, const int64_t *dims, int64_t axes) { return gx_layout_of(m, (int)axes + 2, dims); }
+static int layout_of(gx_md m, const int64_t *dims, int64_t axes) {
+	return gx_layout_of(m, (int)axes + 2, dims);
+}
 
-// moved is the time of bringing data or output, which has a number of channels, from one layout into another. Whole blocks
-// move fast, and between them and channels last all do; what leaves the caches moves at half the speed.
-static double moved(const gx_conv *c, const int64_t *extent, int64_t channels, gx_md from, gx_md to) {
+// moved is the time of bringing data or output, which has a number of channels, from one layout
+// into another. Whole blocks move fast, and every number of channels does between blocks and
+// channels last. Arrays that do not fit into the caches move at half the speed.
+static double moved(const gx_conv *c, const int64_t *extent, int64_t channels, gx_md from,
+	gx_md to) {
 	if (dnnl_memory_desc_equal(from, to)) return 0.0;
 	int64_t dims[5] = {c->batch, channels};
 	for (int64_t i = 0; i < c->axes; i++) dims[2 + i] = extent[i];
 	int a = layout_of(from, dims, c->axes), b = layout_of(to, dims, c->axes);
-	int fast = (a == GX_PLAIN || b == GX_PLAIN) ? channels % LANES == 0 && a != GX_LAST && b != GX_LAST : 1;
+	int fast = (a == GX_PLAIN || b == GX_PLAIN)
+		? channels % LANES == 0 && a != GX_LAST && b != GX_LAST : 1;
 	double n = fmax(floats(from), floats(to));
 	return CALL_NS + (fast ? 0.1 : 0.3) * (n > CACHED ? 2.0 * n : n);
 }
 
-static double whole_vectors(int64_t n) { return (double)((n + LANES - 1) / LANES * LANES) / (double)n; }
+static double whole_vectors(int64_t n) {
+	return (double)((n + LANES - 1) / LANES * LANES) / (double)n;
+}
 
-// products is the time of a primitive that makes a matrix of windows of every image and group, and multiplies it.
+// products is the time of a primitive that makes a matrix of windows of every image and group, and
+// multiplies it.
 static double products(const gx_conv *c, const gx_conv_descs *d, double macs, int pass) {
 	double columns = (double)(c->batch * d->pixels), ns = (double)(c->batch * c->groups) * CALL_NS;
 	ns += macs * mac_ns * (c->groups > 1 || pass == GX_PASS_WEIGHTS ? 2.0 : 1.0);
@@ -152,11 +176,13 @@ static double products(const gx_conv *c, const gx_conv_descs *d, double macs, in
 	return moves ? ns + window_ns[pass] * columns * (double)(c->ic * d->taps) : ns;
 }
 
-// work is the time of the primitive itself. Kernels for blocks compute their padding, those for channels last fill up
-// vectors of the channels that they write, and both do one group after the other unless the groups are single channels.
+// work is the time of the primitive itself. Kernels for blocks compute their padding, those for
+// channels last fill up vectors of the channels that they write, and both do one group after the
+// other unless the groups are single channels.
 static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, int pass) {
 	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
-	double columns = (double)(c->batch * d->pixels), macs = columns * (double)(ic * c->oc * d->taps);
+	double columns = (double)(c->batch * d->pixels),
+		macs = columns * (double)(ic * c->oc * d->taps);
 	const char *impl = gx_impl(k->pd);
 	if (!strncmp(impl, "ref", 3)) return naive_ns * macs;
 	double touched = touch_ns * (floats(k->x) + floats(k->y));
@@ -164,8 +190,10 @@ static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, i
 	double px = floats(k->x) / floats(d->dx), py = floats(k->y) / floats(d->y), full = px * py;
 	if (c->groups > 1 && ic == 1 && oc == 1) return touched + mac_ns * macs * full;
 	full *= pass == GX_PASS_DATA ? whole_vectors(ic) / px : whole_vectors(oc) / py;
-	int blocks = ic % LANES == 0 && oc % LANES == 0; // groups of whole blocks are parts of one kernel
-	return touched + mac_ns * macs * full + (c->groups > 1 && !blocks ? group_ns * columns * (double)c->groups : 0.0);
+	// Groups of whole blocks are parts of one kernel
+	int blocks = ic % LANES == 0 && oc % LANES == 0;
+	return touched + mac_ns * macs * full + (c->groups > 1 && !blocks
+		? group_ns * columns * (double)c->groups : 0.0);
 }
 
 // total is the time of a primitive with the changes of layout around it.
@@ -173,24 +201,27 @@ static double total(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, 
 	double ns = CALL_NS + work(c, d, k, w->pass);
 	if (!c->packed && !dnnl_memory_desc_equal(d->w, k->w)) ns += CALL_NS + 0.3 * floats(k->w);
 	if (w->pass != GX_PASS_DATA) ns += moved(c, c->in, c->ic, d->x, k->x);
-	if (w->pass == GX_PASS_FORWARD) return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(c, c->out, c->oc, k->y, d->y) : ns;
+	if (w->pass == GX_PASS_FORWARD)
+		return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(c, c->out, c->oc, k->y, d->y) : ns;
 	if (!w->dy || !dnnl_memory_desc_equal(w->dy, k->y)) ns += moved(c, c->out, c->oc, d->y, k->y);
-	return w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0 ? ns + moved(c, c->in, c->ic, k->x, d->dx) : ns;
+	return w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0
+		? ns + moved(c, c->in, c->ic, k->x, d->dx) : ns;
 }
 
 static int naive(const gx_pick *k) { return !strncmp(gx_impl(k->pd), "ref", 3); }
 
-// Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to a multiple of 16; channels
-// last need no padding. With very few channels blocked kernels read the plain input directly. Depthwise convolutions
-// take either; what is channels last already stays so.
+// Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to a
+// multiple of 16; channels last need no padding. With very few channels blocked kernels read the
+// plain input directly. Depthwise convolutions take either; arrays that are channels last already
+// stay so.
 static int suits_last(const gx_conv *c) {
 	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
 	if (c->groups > 1) return c->x_layout == GX_LAST && ic == 1 && oc == 1;
 	return ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
 }
 
-// first_tag is the layout that is asked for first, for arrays with a number of channels that come in layout now. Gradients
-// keep to the layouts of the forward pass.
+// first_tag is the layout that is asked for first, for arrays with a number of channels that come
+// in layout now. Gradients keep to the layouts of the forward pass.
 static int first_tag(const gx_conv *c, int64_t channels, int now) {
 	int n = (int)c->axes;
 	if (c->train && now != GX_PLAIN) return gx_layout_tag(now, n);
@@ -201,20 +232,25 @@ static int first_tag(const gx_conv *c, int64_t channels, int now) {
 
 enum { OFFERS = 5 };
 
-// offers lists the layouts of data and output that are tried: first what is best where oneDNN has it, then pairs that
-// it has kernels for in general.
+// offers lists the layouts of data and output that are tried: first the best pair where oneDNN has
+// a kernel for it, then pairs for which it has kernels in general.
 static void offers(const gx_conv *c, int tags[OFFERS][2]) {
-	int n = (int)c->axes, any = dnnl_format_tag_any, last = gx_layout_tag(GX_LAST, n), plain = gx_layout_tag(GX_PLAIN, n);
-	const int list[OFFERS][2] = {{first_tag(c, c->ic, c->x_layout), first_tag(c, c->oc, c->y_layout)},
+	int n = (int)c->axes, any = dnnl_format_tag_any, last = gx_layout_tag(GX_LAST, n),
+		plain = gx_layout_tag(GX_PLAIN, n);
+	const int list[OFFERS][2] = {{first_tag(c, c->ic, c->x_layout),
+		first_tag(c, c->oc, c->y_layout)},
 		{last, last}, {any, any}, {plain, any}, {plain, plain}};
 	memcpy(tags, list, sizeof list);
 }
 
-// settled reports whether the first offer is taken wherever oneDNN has a kernel for it, because its layouts suit the layers
-// around: dense convolutions of whole blocks.
-static int settled(const gx_conv *c) { return c->winograd || (c->groups == 1 && c->ic % LANES == 0 && c->oc % LANES == 0); }
+// settled reports whether the first offer is taken wherever oneDNN has a kernel for it, because its
+// layouts suit the layers around: dense convolutions of whole blocks.
+static int settled(const gx_conv *c) {
+	return c->winograd || (c->groups == 1 && c->ic % LANES == 0 && c->oc % LANES == 0);
+}
 
-static int in_layout(gx_prog *p, gx_md like, int tag, int axes, int64_t batch, int64_t channels, const int64_t *space, gx_md *got) {
+static int in_layout(gx_prog *p, gx_md like, int tag, int axes, int64_t batch, int64_t channels,
+	const int64_t *space, gx_md *got) {
 	*got = like;
 	if (tag == dnnl_format_tag_any) return 0;
 	int64_t dims[5] = {batch, channels};
@@ -222,7 +258,8 @@ static int in_layout(gx_prog *p, gx_md like, int tag, int axes, int64_t batch, i
 	return gx_prog_md(p, got, axes + 2, dims, tag);
 }
 
-int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w, gx_pick *got) {
+int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w,
+	gx_pick *got) {
 	int tags[OFFERS][2], n = (int)c->axes, err = dnnl_unimplemented;
 	got->pd = 0;
 	offers(c, tags);

@@ -1,4 +1,5 @@
-// Choosing the primitives of a convolution, with the layouts of their operands, among those that oneDNN has.
+// Choosing the primitives of a convolution, with the layouts of their operands, among those that
+// oneDNN has.
 #ifndef GX_CONVPICK_H
 #define GX_CONVPICK_H
 
@@ -36,11 +37,13 @@ int gx_conv_describe(gx_prog *p, const gx_conv *c, gx_conv_descs *d);
 // gx_conv_hint makes a forward primitive that gradients may be asked for with.
 int gx_conv_hint(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, dnnl_primitive_desc_t *hint);
 
-// gx_conv_pick finds the primitive that takes the least time, changes of layout included. The program owns it.
-int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w, gx_pick *got);
+// gx_conv_pick finds the primitive that takes the least time, changes of layout included. The
+// program owns it.
+int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w,
+	gx_pick *got);
 
-// gx_conv_leaves says in which layout of ours an output with a number of channels may leave the program as a primitive
-// makes it, -1 where it must be made plain.
+// gx_conv_leaves says in which layout of ours an output with a number of channels may leave the
+// program as a primitive makes it, -1 where it must be made plain.
 int gx_conv_leaves(const gx_conv *c, int pass, gx_md made);
 
 #endif

@@ -90,8 +90,8 @@ func checkImpls(t *testing.T, what string, s cpu.ConvSpec, p *cpu.Program) {
 	}
 }
 
-// TestConvolutionsAreNotNaive: whatever layouts operands come in, oneDNN's reference kernels do not
-// run.
+// TestConvolutionsAreNotNaive checks that oneDNN's reference kernels run for no layout of the
+// operands.
 func TestConvolutionsAreNotNaive(t *testing.T) {
 	r := rng(t)
 	for _, s := range pickSample(r, 150) {

@@ -1,5 +1,5 @@
-// The gradients of a dense layer from the softmax loss on its results, block by block: the gradient of the results, as
-// large as they are, never exists as a whole.
+// The gradients of a dense layer from the softmax loss on its results, block by block: the gradient
+// of the results, as large as they are, never exists as a whole.
 #ifndef GX_DENSELOSS_H
 #define GX_DENSELOSS_H
 
@@ -14,9 +14,11 @@ typedef struct {
 // gx_dense_loss_room is the number of floats that gx_dense_loss_grad needs for itself.
 int64_t gx_dense_loss_room(const gx_dense_loss *p, int threads);
 
-// gx_dense_loss_grad writes the gradients of data x, weight w (outputs x inputs) and bias from the probabilities y and the
-// labels. Those that are not wanted are null. It returns a status of the library for products.
-int gx_dense_loss_grad(float *dx, float *dw, float *db, const float *y, const float *label, const float *x, const float *w, const gx_dense_loss *p, float *memory,
+// gx_dense_loss_grad writes the gradients of data x, weight w (outputs x inputs) and bias from the
+// probabilities y and the labels. Those that are not wanted are null. It returns a status of the
+// library for products.
+int gx_dense_loss_grad(float *dx, float *dw, float *db, const float *y, const float *label,
+	const float *x, const float *w, const gx_dense_loss *p, float *memory,
 					   int threads);
 
 #endif

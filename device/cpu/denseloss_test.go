@@ -10,8 +10,8 @@ import (
 	"gomx/device/cpu"
 )
 
-// TestDenseLoss compares gradients that are made block by block with those of the whole gradient of
-// the scores.
+// TestDenseLoss compares gradients that are made block by block with gradients that are computed
+// from the whole gradient of the scores.
 func TestDenseLoss(t *testing.T) {
 	r := rng(t)
 	for _, s := range []struct {

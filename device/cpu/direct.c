@@ -5,8 +5,8 @@
 
 #pragma GCC optimize("no-unswitch-loops", "no-version-loops-for-strides", "no-tree-slp-vectorize") // one loop for each size of a tile
 
-// The sums of a tile of outputs and pixels stay in registers. A result is a sum in the order of its terms, whichever tile
-// it is in.
+// The sums of a tile of outputs and pixels stay in registers. A result is a sum in the order of its
+// terms, whichever tile it is in.
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -18,7 +18,8 @@ typedef struct {
 } spot;
 
 // finish writes n sums of each of rows outputs that are wide apart.
-static __attribute__((noinline)) void finish(const gx_direct *d, spot s, const float *sum, int rows, int64_t wide, int64_t n) {
+static __attribute__((noinline)) void finish(const gx_direct *d, spot s, const float *sum, int rows,
+	int64_t wide, int64_t n) {
 	for (int r = 0; r < rows; r++, sum += wide) {
 		int64_t at = (s.output + r) * d->pitch + s.pixel;
 		for (int64_t i = 0; i < n; i++) {
@@ -57,23 +58,27 @@ INLINE void tile(const gx_direct *d, spot s, int rows, int vectors) {
 		for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
 			for (int v = 0; v < vectors; v++) out[r][v] = sum[r][v];
-		finish(d, s, (const float *)out, rows, VECTORS * GX_LANES, (vectors - 1) * GX_LANES + s.lanes);
+		finish(d, s, (const float *)out, rows, VECTORS * GX_LANES,
+			(vectors - 1) * GX_LANES + s.lanes);
 		return;
 	}
 	if (d->add)
 #pragma GCC unroll 6
 		for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-			for (int v = 0; v < vectors; v++) sum[r][v] += GX_AT(d->add + at + r * d->pitch + v * GX_LANES);
+			for (int v = 0; v < vectors; v++)
+				sum[r][v] += GX_AT(d->add + at + r * d->pitch + v * GX_LANES);
 	if (d->relu)
 #pragma GCC unroll 6
 		for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-			for (int v = 0; v < vectors; v++) sum[r][v] = (gx_v16)((gx_i16)sum[r][v] & ~(gx_i16)(sum[r][v] < 0.0f));
+			for (int v = 0; v < vectors; v++)
+				sum[r][v] = (gx_v16)((gx_i16)sum[r][v] & ~(gx_i16)(sum[r][v] < 0.0f));
 #pragma GCC unroll 6
 	for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-		for (int v = 0; v < vectors; v++) GX_AT(d->y + at + r * d->pitch + v * GX_LANES) = sum[r][v];
+		for (int v = 0; v < vectors; v++)
+			GX_AT(d->y + at + r * d->pitch + v * GX_LANES) = sum[r][v];
 }
 
 #define EACH_TILE(r) CASE(r, 1) CASE(r, 2) CASE(r, 3) CASE(r, 4)
@@ -101,16 +106,19 @@ INLINE void small_tile(const gx_direct *d, spot s, int64_t rows, int64_t vectors
 	}
 }
 
-INLINE void tiles(const gx_direct *d, int64_t most, int64_t wide, void (*one)(const gx_direct *, spot, int64_t, int64_t)) {
+INLINE void tiles(const gx_direct *d, int64_t most, int64_t wide,
+	void (*one)(const gx_direct *, spot, int64_t, int64_t)) {
 	static const float zeros[ROWS];
 	int64_t count = (d->outputs + most - 1) / most;
 	int64_t block = gx_max(1, NEAR / gx_max(1, d->terms) / wide) * wide;
 	for (int64_t begin = 0; begin < d->pixels; begin += block)
 		for (int64_t i = 0; i < count; i++) {
-			int64_t o = d->outputs * i / count, rows = d->outputs * (i + 1) / count - o, end = gx_min(begin + block, d->pixels);
+			int64_t o = d->outputs * i / count, rows = d->outputs * (i + 1) / count - o,
+				end = gx_min(begin + block, d->pixels);
 			for (int64_t p = begin; p < end; p += wide) {
 				int64_t n = gx_min(end - p, wide), vectors = (n + GX_LANES - 1) / GX_LANES;
-				one(d, (spot){o, p, n - (vectors - 1) * GX_LANES, d->bias ? d->bias + o : zeros}, rows, vectors);
+				one(d, (spot){o, p, n - (vectors - 1) * GX_LANES, d->bias ? d->bias + o : zeros},
+					rows, vectors);
 			}
 		}
 }

@@ -24,7 +24,7 @@ typedef struct {
 	const float *add;
 } item;
 
-// offsets writes where the terms of a part are, behind those of the parts before it.
+// offsets writes the offsets of the terms of a part to at, behind the terms of the parts before it.
 static void offsets(const gx_plan *p, const gx_part *a, int32_t *at) {
 	at += a->first * p->channels;
 	if (a->plain)
@@ -33,7 +33,7 @@ static void offsets(const gx_plan *p, const gx_part *a, int32_t *at) {
 		gx_sheet_offsets(&a->sheet, p->cut, at);
 }
 
-// factors sets those of a part: of its output 0 and channel 0.
+// factors points d at the weights of a part: at the weight of its output 0 and channel 0.
 static void factors(gx_direct *d, const run *r, const gx_part *a, int64_t group) {
 	const gx_plan *p = r->p;
 	int64_t of_group = p->channels * p->outputs;
@@ -54,7 +54,8 @@ static void whole(const run *r, const item *i, const int32_t *at, float *room) {
 	const gx_part *a = &p->part[0][0];
 	const gx_conv *c = &p->c;
 	int64_t pixel = i->row * a->sheet.w.out;
-	gx_direct d = {.at = at, .pitch = p->out, .outputs = i->end - i->begin, .pixels = i->rows * a->sheet.w.out};
+	gx_direct d = {.at = at, .pitch = p->out, .outputs = i->end - i->begin,
+		.pixels = i->rows * a->sheet.w.out};
 	factors(&d, r, a, i->group);
 	d.w += i->begin * d.down;
 	d.y = i->y + i->begin * p->out + pixel;
@@ -80,7 +81,8 @@ GX_CLONES static void weave(float *d, const float *even, const float *odd, int64
 	const gx_i16 low = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
 	const gx_i16 high = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 	for (int64_t i = 0; i < n; i += 2 * GX_LANES) {
-		if (i + 2 * GX_LANES > n && n >= 2 * GX_LANES && n % 2 == 0) i = n - 2 * GX_LANES; // some numbers twice
+		// Some numbers twice
+		if (i + 2 * GX_LANES > n && n >= 2 * GX_LANES && n % 2 == 0) i = n - 2 * GX_LANES;
 		gx_v16 a = {}, b = {};
 		if (even) a = GX_AT(even + i / 2);
 		if (odd) b = GX_AT(odd + i / 2);
@@ -90,13 +92,15 @@ GX_CLONES static void weave(float *d, const float *even, const float *odd, int64
 			continue;
 		}
 		if (i + GX_LANES <= n) GX_AT(d + i) = first;
-		for (int64_t k = i + GX_LANES <= n ? GX_LANES : 0; k < n - i; k++) d[i + k] = k < GX_LANES ? first[k] : last[k - GX_LANES];
+		for (int64_t k = i + GX_LANES <= n ? GX_LANES : 0; k < n - i; k++)
+			d[i + k] = k < GX_LANES ? first[k] : last[k - GX_LANES];
 	}
 }
 
 // deliver writes the rows of dx that have remainder y, from the sums of its parts; null are zeros.
 static void deliver(const gx_plan *p, float *dx, int64_t y, const item *i, float *const *sums) {
-	int64_t n = p->part[0][p->step[1] - 1].sheet.w.out, wide = p->part[0][0].sheet.w.out, all = wide + (p->step[1] > 1 ? n : 0);
+	int64_t n = p->part[0][p->step[1] - 1].sheet.w.out, wide = p->part[0][0].sheet.w.out,
+		all = wide + (p->step[1] > 1 ? n : 0);
 	int64_t end = gx_min(i->row + i->rows, p->part[y][0].sheet.h.out);
 	for (int64_t r = i->row; r < end; r++) {
 		float *to = dx + (r * p->step[0] + y) * all;
@@ -110,7 +114,8 @@ static void deliver(const gx_plan *p, float *dx, int64_t y, const item *i, float
 	}
 }
 
-// woven computes an item of a pass that has a part for every remainder: a few outputs at a time, whose parts become rows.
+// woven computes an item of a pass that has a part for every remainder: a few outputs at a time,
+// whose parts become rows.
 static void woven(const run *r, const item *i, const int32_t *at, float *room) {
 	const gx_plan *p = r->p;
 	for (int64_t y = 0; y < p->step[0]; y++) {
@@ -122,7 +127,8 @@ static void woven(const run *r, const item *i, const int32_t *at, float *room) {
 			if (a->taps == 0 || rows <= 0) continue;
 			sums[x] = next;
 			next += GX_HIGH * p->part[0][0].sheet.rows * p->part[0][0].sheet.w.out;
-			d[x] = (gx_direct){.at = at + a->first * p->channels, .terms = p->channels * a->taps, .y = sums[x], .pixels = rows * wide};
+			d[x] = (gx_direct){.at = at + a->first * p->channels, .terms = p->channels * a->taps,
+				.y = sums[x], .pixels = rows * wide};
 			d[x].pitch = d[x].pixels;
 			d[x].x = i->x + i->row * wide;
 			factors(&d[x], r, a, i->group);
@@ -156,7 +162,9 @@ static void woven(const run *r, const item *i, const int32_t *at, float *room) {
 static item item_of(const run *r, int64_t n) {
 	const gx_plan *p = r->p;
 	item i;
-	int64_t share = n % r->shares, strip = n / r->shares % p->strips, plane = n / r->shares / p->strips; // of image and group
+	// Of image and group
+	int64_t share = n % r->shares, strip = n / r->shares % p->strips,
+		plane = n / r->shares / p->strips;
 	i.group = plane % p->c.groups;
 	i.row = strip * p->rows;
 	i.rows = gx_min(p->rows, p->part[0][0].sheet.h.out - i.row);
@@ -186,7 +194,8 @@ static void range(const void *arg, int64_t begin, int64_t end) {
 static void run_items(run *r, int threads) {
 	const gx_plan *p = r->p;
 	r->items = p->c.batch * p->c.groups * p->strips;
-	r->shares = r->items >= threads ? 1 : gx_min((threads + r->items - 1) / r->items, (p->outputs + GX_HIGH - 1) / GX_HIGH);
+	r->shares = r->items >= threads ? 1 : gx_min((threads + r->items - 1) / r->items,
+		(p->outputs + GX_HIGH - 1) / GX_HIGH);
 	r->items *= r->shares;
 	r->ranges = gx_min(threads, r->items);
 	gx_parallel((int)r->ranges, r->ranges, 1, range, r);
@@ -194,7 +203,8 @@ static void run_items(run *r, int threads) {
 
 static void run_forward(const void *arg, void *const *at, int threads) {
 	const gx_plan *p = arg;
-	run r = {.p = p, .x = at[0], .w = at[1], .bias = p->c.bias ? at[2] : 0, .y = at[3], .add = p->c.add ? at[4] : 0, .room = at[5]};
+	run r = {.p = p, .x = at[0], .w = at[1], .bias = p->c.bias ? at[2] : 0, .y = at[3],
+		.add = p->c.add ? at[4] : 0, .room = at[5]};
 	run_items(&r, threads);
 }
 
@@ -204,13 +214,15 @@ typedef struct {
 	float *d;
 } turn;
 
-// turn_range copies the weights of channels of the data, which are the outputs of a gradient, in the order of its terms.
+// turn_range copies the weights of channels of the data, which are the outputs of a gradient, in
+// the order of its terms.
 static void turn_range(const void *arg, int64_t begin, int64_t end) {
 	const turn *t = arg;
 	const gx_plan *p = t->p;
 	int64_t wide = p->c.kernel[p->c.axes - 1];
 	for (int64_t i = begin; i < end; i++) {
-		const float *w = t->w + (i / p->outputs * p->channels * p->outputs + i % p->outputs) * p->taps;
+		const float *w = t->w + (i / p->outputs * p->channels * p->outputs + i % p->outputs) *
+			p->taps;
 		for (int64_t k = 0; k < p->step[0] * p->step[1]; k++) {
 			const gx_part *a = &p->part[k / p->step[1]][k % p->step[1]];
 			const float *s = w;
@@ -241,15 +253,21 @@ typedef struct {
 	int64_t items, ranges, shares;
 } grad;
 
-// dots adds the products of some images and of a strip to the gradients of an item, which is a group, a cut and a share.
-static void dots(const grad *r, const int32_t *at, float *room, int64_t n, int64_t image, int64_t row) {
+// dots adds the products of some images and of a strip to the gradients of an item, which is a
+// group, a cut and a share.
+static void dots(const grad *r, const int32_t *at, float *room, int64_t n, int64_t image,
+	int64_t row) {
 	const gx_plan *p = r->p;
 	const gx_part *a = &p->part[0][0];
-	int64_t cuts = (p->channels + p->cut - 1) / p->cut, share = n % r->shares, k = n / r->shares % cuts * p->cut, group = n / r->shares / cuts;
-	int64_t count = gx_min(p->cut, p->channels - k), rows = gx_min(p->rows, a->sheet.h.out - row), begin = p->outputs * share / r->shares;
+	int64_t cuts = (p->channels + p->cut - 1) / p->cut, share = n % r->shares,
+		k = n / r->shares % cuts * p->cut, group = n / r->shares / cuts;
+	int64_t count = gx_min(p->cut, p->channels - k), rows = gx_min(p->rows, a->sheet.h.out - row),
+		begin = p->outputs * share / r->shares;
 	int64_t output = group * p->outputs + begin;
-	gx_dots d = {.at = at, .images = gx_min(p->images, p->c.batch - image), .x_image = p->c.ic * p->in, .dy_image = p->c.oc * p->out};
-	d.outputs = p->outputs * (share + 1) / r->shares - begin, d.terms = count * a->taps, d.pixels = rows * a->sheet.w.out;
+	gx_dots d = {.at = at, .images = gx_min(p->images, p->c.batch - image),
+		.x_image = p->c.ic * p->in, .dy_image = p->c.oc * p->out};
+	d.outputs = p->outputs * (share + 1) / r->shares - begin, d.terms = count * a->taps,
+		d.pixels = rows * a->sheet.w.out;
 	d.pitch = p->out, d.down = p->channels * p->taps, d.add = image > 0 || row > 0;
 	d.dy = r->dy + (image * p->c.oc + output) * p->out + row * a->sheet.w.out;
 	d.dw = r->dw + output * d.down + k * p->taps;
@@ -259,12 +277,14 @@ static void dots(const grad *r, const int32_t *at, float *room, int64_t n, int64
 	if (!a->plain) {
 		d.x = room, d.x_image = p->cut * a->sheet.plane;
 		for (int64_t b = 0; b < d.images; b++)
-			gx_sheet_fill(&a->sheet, room + b * d.x_image, planes + b * p->c.ic * p->in, count, row, rows);
+			gx_sheet_fill(&a->sheet, room + b * d.x_image, planes + b * p->c.ic * p->in, count, row,
+				rows);
 	}
 	gx_dots_run(&d);
 }
 
-// dots_range takes the images and strips in order, so that dy stays in a cache while all items take it.
+// dots_range takes the images and strips in order, so that dy stays in a cache while all items take
+// it.
 static void dots_range(const void *arg, int64_t begin, int64_t end) {
 	const grad *r = arg;
 	const gx_plan *p = r->p;
@@ -279,9 +299,11 @@ static void dots_range(const void *arg, int64_t begin, int64_t end) {
 
 static void run_weights(const void *arg, void *const *at, int threads) {
 	const gx_plan *p = arg;
-	grad r = {.p = p, .dy = at[0], .x = at[1], .dw = at[2], .dbias = p->c.bias ? at[3] : 0, .room = at[4]};
+	grad r = {.p = p, .dy = at[0], .x = at[1], .dw = at[2], .dbias = p->c.bias ? at[3] : 0,
+		.room = at[4]};
 	r.items = p->c.groups * ((p->channels + p->cut - 1) / p->cut);
-	r.shares = r.items >= threads ? 1 : gx_min((threads + r.items - 1) / r.items, (p->outputs + GX_HIGH - 1) / GX_HIGH);
+	r.shares = r.items >= threads ? 1 : gx_min((threads + r.items - 1) / r.items,
+		(p->outputs + GX_HIGH - 1) / GX_HIGH);
 	r.items *= r.shares;
 	r.ranges = gx_min(threads, r.items);
 	gx_parallel((int)r.ranges, r.ranges, 1, dots_range, &r);

@@ -6,9 +6,10 @@
 #include "direct.h"
 #include "gx.h"
 
-// Sheets of ROOM numbers stay in the second cache. A gradient of weights takes RUN pixels at once, which stay in the first one
-// for the terms of a tile, and KEPT numbers of dy in the second.
-enum { ROOM = 96 << 10, MOST_ROOM = 256 << 10, FEW_ROWS = 8, RUN = 1024, KEPT = 128 << 10, DOTS = 12 };
+// Sheets of ROOM numbers stay in the second cache. A gradient of weights takes RUN pixels at once,
+// which stay in the first one for the terms of a tile, and KEPT numbers of dy in the second.
+enum { ROOM = 96 << 10, MOST_ROOM = 256 << 10, FEW_ROWS = 8, RUN = 1024, KEPT = 128 << 10,
+	DOTS = 12 };
 
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -47,7 +48,8 @@ static gx_axis back_axis(const gx_conv *c, int64_t i, int64_t remainder, int *ta
 static int is_plain(const gx_axis *h, const gx_axis *w) {
 	const gx_axis *a[] = {h, w};
 	for (int i = 0; i < 2; i++)
-		if (a[i]->taps != 1 || a[i]->step != 1 || a[i]->at[0] != 0 || a[i]->in != a[i]->out) return 0;
+		if (a[i]->taps != 1 || a[i]->step != 1 || a[i]->at[0] != 0 || a[i]->in != a[i]->out)
+			return 0;
 	return 1;
 }
 
@@ -67,9 +69,10 @@ static void make_parts(gx_plan *p) {
 			taps += a->taps;
 		}
 	p->taps = taps;
-	// Sums read vectors to their end, which must be that of the plane.
+	// Sums read whole vectors: the last one must end with the plane.
 	if (p->pass == GX_PASS_WEIGHTS || (taps == 1 && p->in % GX_LANES == 0)) return;
-	for (int i = 0; i < GX_STRIDES * GX_STRIDES; i++) p->part[i / GX_STRIDES][i % GX_STRIDES].plain = 0;
+	for (int i = 0; i < GX_STRIDES * GX_STRIDES; i++)
+		p->part[i / GX_STRIDES][i % GX_STRIDES].plain = 0;
 }
 
 // planes is the largest room that the sheets of a channel need, of parts in one row.
@@ -109,7 +112,8 @@ static int make_strips(gx_plan *p) {
 // make_runs settles the strips and images of a gradient of weights.
 static int make_runs(gx_plan *p) {
 	const gx_part *a = &p->part[0][0];
-	int64_t wide = a->sheet.w.out, pixels = a->sheet.h.out * wide, most = gx_min(RUN, gx_max(RUN / 4, KEPT / p->outputs));
+	int64_t wide = a->sheet.w.out, pixels = a->sheet.h.out * wide,
+		most = gx_min(RUN, gx_max(RUN / 4, KEPT / p->outputs));
 	p->cut = even(p->channels, up(DOTS, a->taps));
 	p->rows = even(a->sheet.h.out, most / wide);
 	p->images = p->rows == a->sheet.h.out ? gx_max(1, gx_min(p->c.batch, most / pixels)) : 1;
@@ -120,10 +124,14 @@ static int make_runs(gx_plan *p) {
 int gx_plan_make(gx_plan *p, const gx_conv *c, int pass) {
 	*p = (gx_plan){.c = *c, .pass = pass, .in = 1, .out = 1, .step = {1, 1}, .images = 1};
 	int back = pass == GX_PASS_DATA;
-	if (c->axes > 2 || c->winograd || c->x_layout != GX_PLAIN || (c->add && c->add_layout != GX_PLAIN)) return 0;
+	if (c->axes > 2 || c->winograd || c->x_layout != GX_PLAIN ||
+		(c->add && c->add_layout != GX_PLAIN))
+		return 0;
 	if (pass != GX_PASS_FORWARD && c->y_layout != GX_PLAIN) return 0;
 	for (int64_t i = 0; i < c->axes; i++) {
-		if (c->kernel[i] > GX_TAPS || c->in[i] < 1 || c->out[i] < 1 || (back && c->stride[i] > gx_min(GX_STRIDES, c->in[i]))) return 0;
+		if (c->kernel[i] > GX_TAPS || c->in[i] < 1 || c->out[i] < 1 ||
+			(back && c->stride[i] > gx_min(GX_STRIDES, c->in[i])))
+			return 0;
 		p->in *= back ? c->out[i] : c->in[i];
 		p->out *= back ? c->in[i] : c->out[i];
 		if (back) p->step[2 - c->axes + i] = c->stride[i];
@@ -143,4 +151,6 @@ int gx_plan_make(gx_plan *p, const gx_conv *c, int pass) {
 	return 1;
 }
 
-int64_t gx_plan_factors(const gx_plan *p) { return p->turned ? p->c.oc * p->c.ic / p->c.groups * p->taps : 0; }
+int64_t gx_plan_factors(const gx_plan *p) {
+	return p->turned ? p->c.oc * p->c.ic / p->c.groups * p->taps : 0;
+}

@@ -5,10 +5,11 @@
 #include "conv.h"
 #include "sheet.h"
 
-enum { GX_STRIDES = 2, GX_HIGH = 6 }; // largest stride of a gradient of data; outputs that are made at once there
+// Largest stride of a gradient of data; outputs that are made at once there
+enum { GX_STRIDES = 2, GX_HIGH = 6 };
 
-// gx_part is a convolution whose outputs lie one behind the other: a forward pass, or the rows and columns of a gradient that
-// have one remainder modulo the stride.
+// gx_part is a convolution whose outputs lie one behind the other: a forward pass, or the rows and
+// columns of a gradient that have one remainder modulo the stride.
 typedef struct {
 	gx_sheet sheet;
 	int h[GX_TAPS], w[GX_TAPS]; // taps of the window that come into it
@@ -17,8 +18,8 @@ typedef struct {
 	int64_t first;              // number of taps of the parts before it
 } gx_part;
 
-// gx_plan describes one pass of a convolution. Planes of channels are read, for the gradient of data those of the
-// convolution's outputs.
+// gx_plan describes one pass of a convolution. It reads planes of input channels; a gradient of
+// data reads planes of the convolution's outputs.
 typedef struct {
 	gx_conv c;
 	int pass;

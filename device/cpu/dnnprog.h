@@ -14,7 +14,8 @@ typedef const dnnl_memory_desc_t *gx_md;
 
 enum { GX_PROG_ARGS = 8 };
 
-// gx_place says where an operand is: pointer slot of the run, or offset in scratch when slot is negative.
+// gx_place says where an operand is: pointer slot of the run, or offset in scratch when slot is
+// negative.
 typedef struct {
 	int slot;
 	int64_t offset;
@@ -27,26 +28,37 @@ typedef struct {
 	gx_place at;
 } gx_bind;
 
-// gx_own_fn is a kernel of ours: arg says what it computes, at has its operands.
+// gx_own_fn is a kernel of ours: arg describes the computation, at holds the operands.
 typedef void (*gx_own_fn)(const void *arg, void *const *at, int threads);
 
-// Building. Functions return a oneDNN status; after a failure the program is only fit for gx_prog_free.
+// Building. Functions return a oneDNN status; after a failure the program is only fit for
+// gx_prog_free.
 gx_prog *gx_prog_new(int threads);
 dnnl_engine_t gx_engine(void);
-dnnl_primitive_attr_t gx_prog_attr(gx_prog *p);                      // asks for scratch memory of the caller
+// Asks for scratch memory of the caller
+dnnl_primitive_attr_t gx_prog_attr(gx_prog *p);
 int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag); // owned by the program
 int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int n);
-int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, size_t size, const gx_place *at, int n); // arg is copied
+// Arg is copied
+int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, size_t size,
+	const gx_place *at, int n);
 gx_place gx_prog_room(gx_prog *p, int64_t floats); // scratch memory
-int gx_prog_keep(gx_prog *p, dnnl_primitive_desc_t pd); // the program owns pd from now on, whatever is returned
-int gx_prog_use(gx_prog *p, gx_md from, gx_place at, gx_md want, gx_place *got);       // reorders an input when needed
-int gx_prog_place(gx_prog *p, gx_md made, gx_md plain, gx_place final, gx_place *got); // where a primitive writes an output
-int gx_prog_deliver(gx_prog *p, gx_md made, gx_place at, gx_md plain, gx_place final); // reorders it when needed
-int gx_prog_copy(gx_prog *p, gx_md from, gx_place at, gx_md to, gx_place into);        // nothing when both are one
-int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr);          // owned by the program
+// The program owns pd from now on, also after an error
+int gx_prog_keep(gx_prog *p, dnnl_primitive_desc_t pd);
+// Reorders an input when needed
+int gx_prog_use(gx_prog *p, gx_md from, gx_place at, gx_md want, gx_place *got);
+// Where a primitive writes an output
+int gx_prog_place(gx_prog *p, gx_md made, gx_md plain, gx_place final, gx_place *got);
+// Reorders it when needed
+int gx_prog_deliver(gx_prog *p, gx_md made, gx_place at, gx_md plain, gx_place final);
+// Nothing when both are one
+int gx_prog_copy(gx_prog *p, gx_md from, gx_place at, gx_md to, gx_place into);
+// Owned by the program
+int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr);
 int gx_layout_tag(int layout, int axes);         // for arrays with that many spatial axes
 int gx_layout_of(gx_md md, int n, const int64_t *dims); // the unpadded layout that md is, or -1
-void gx_prog_set_packed(gx_prog *p, gx_md md);   // the form of an operand that another program prepares
+// The form of an operand that another program prepares
+void gx_prog_set_packed(gx_prog *p, gx_md md);
 gx_md gx_prog_packed(const gx_prog *p);
 gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what);
 const char *gx_impl(dnnl_primitive_desc_t pd); // name of the implementation, owned by pd

@@ -65,7 +65,8 @@ INLINE void tile(const gx_dots *d, int64_t output, int64_t term, int rows, int t
 	for (int r = 0; r < rows; r++) {
 		float *to = d->dw + (output + r) * d->down + term;
 #pragma GCC unroll 6
-		for (int t = 0; t < terms; t++) to[t] = d->add ? to[t] + total(sum[r][t]) : total(sum[r][t]);
+		for (int t = 0; t < terms; t++)
+			to[t] = d->add ? to[t] + total(sum[r][t]) : total(sum[r][t]);
 	}
 }
 
@@ -74,7 +75,8 @@ INLINE void bias(const gx_dots *d, int64_t output) {
 	const float *dy = d->dy + output * d->pitch;
 	for (int64_t b = 0; b < d->images; b++, dy += d->dy_image) {
 		int64_t i = 0;
-		for (; i + 2 * GX_LANES <= d->pixels; i += 2 * GX_LANES) sum[0] += GX_AT(dy + i), sum[1] += GX_AT(dy + i + GX_LANES);
+		for (; i + 2 * GX_LANES <= d->pixels; i += 2 * GX_LANES)
+			sum[0] += GX_AT(dy + i), sum[1] += GX_AT(dy + i + GX_LANES);
 		for (int64_t l = 0; i < d->pixels; i++, l++) sum[l / GX_LANES][l % GX_LANES] += dy[i];
 	}
 	float s = total(sum[0] + sum[1]);
@@ -84,7 +86,8 @@ INLINE void bias(const gx_dots *d, int64_t output) {
 #define EACH_TILE(r) CASE(r, 1) CASE(r, 2) CASE(r, 3) CASE(r, 4) CASE(r, 5) CASE(r, 6)
 
 // large_tile is for registers of sixteen numbers, small_tile for all others.
-INLINE void large_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t term, int64_t terms) {
+INLINE void large_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t term,
+	int64_t terms) {
 #define CASE(r, t) \
 	case r * 8 + t: tile(d, output, term, r, t); return;
 	switch (rows * 8 + terms) {
@@ -96,7 +99,8 @@ INLINE void large_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t t
 #undef CASE
 }
 
-INLINE void small_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t term, int64_t terms) {
+INLINE void small_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t term,
+	int64_t terms) {
 	switch (terms) {
 	case 1: tile(d, output, term, 1, 1); return;
 	case 2: tile(d, output, term, 1, 2); return;
@@ -104,7 +108,8 @@ INLINE void small_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t t
 	}
 }
 
-INLINE void tiles(const gx_dots *d, int64_t high, int64_t wide, void (*one)(const gx_dots *, int64_t, int64_t, int64_t, int64_t)) {
+INLINE void tiles(const gx_dots *d, int64_t high, int64_t wide,
+	void (*one)(const gx_dots *, int64_t, int64_t, int64_t, int64_t)) {
 	int64_t down = (d->outputs + high - 1) / high, across = (d->terms + wide - 1) / wide;
 	for (int64_t i = 0; i < down; i++) {
 		int64_t o = d->outputs * i / down, rows = d->outputs * (i + 1) / down - o;
@@ -117,7 +122,8 @@ INLINE void tiles(const gx_dots *d, int64_t high, int64_t wide, void (*one)(cons
 }
 
 #if defined(__x86_64__)
-__attribute__((target("arch=x86-64-v4"))) static void run_large(const gx_dots *d) { tiles(d, ROWS, TERMS, large_tile); }
+__attribute__((target("arch=x86-64-v4"))) static void run_large(const gx_dots *d) { tiles(d, ROWS,
+	TERMS, large_tile); }
 
 __attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(const gx_dots *d) { tiles(d, 1, 3, small_tile); }
 

@@ -36,8 +36,8 @@
 	X(AND, (float)(a != 0.0f && b != 0.0f)) X(OR, (float)(a != 0.0f || b != 0.0f)) \
 	X(XOR, (float)((a != 0.0f) != (b != 0.0f)))
 
-// GX_GRADS lists gradients: a is the output's gradient, b the saved output or, where X is in the name, input;
-// s and t are the constants of the forward function. They do not broadcast.
+// GX_GRADS lists gradients: a is the output's gradient, b the saved output or, where X is in the
+// name, input; s and t are the constants of the forward function. They do not broadcast.
 #define GX_GRADS(X) \
 	X(RELU_GRAD, b > 0.0f ? a : (b != b ? b : 0.0f)) X(SIGMOID_GRAD, a *b *(1.0f - b)) X(TANH_GRAD, a *(1.0f - b * b)) \
 	X(SOFTPLUS_GRAD, -a *gx_expm1(-b)) \
@@ -62,10 +62,13 @@ typedef struct {
 } gx_shape;
 
 void gx_map(int op, float *d, const float *x, int64_t n, float s, float t, int threads);
-void gx_zip(int op, float *d, const float *a, const float *b, int64_t n, float s, float t, int threads);
-void gx_map_block(int op, float *d, const float *x, int64_t n, float s, float t); // on the calling thread
+void gx_zip(int op, float *d, const float *a, const float *b, int64_t n, float s, float t,
+	int threads);
+// On the calling thread
+void gx_map_block(int op, float *d, const float *x, int64_t n, float s, float t);
 void gx_zip_block(int op, float *d, const float *a, const float *b, int64_t n, float s, float t);
-void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape, int threads);
+void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape,
+	int threads);
 void gx_select(float *d, const float *c, const float *a, const float *b, int64_t n, int threads);
 void gx_fill(float *d, int64_t n, float v, int threads);
 

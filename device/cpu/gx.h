@@ -1,4 +1,5 @@
-// What all C kernels share: clones per instruction set, work splitting, vectors, elementary functions.
+// Declarations that all C kernels share: clones per instruction set, work splitting, vectors,
+// elementary functions.
 #ifndef GX_H
 #define GX_H
 
@@ -7,21 +8,24 @@
 #include <stdint.h>
 #include <string.h>
 
-// Elementwise loops vectorize only when the compiler need not preserve errno and floating-point traps.
+// Elementwise loops vectorize only when the compiler need not preserve errno and floating-point
+// traps.
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 
 // A root that is said to set no errno vectorizes.
 extern float sqrtf(float) __attribute__((const));
 extern double sqrt(double) __attribute__((const));
 
-// GX_CLONES compiles a function for several processors; the right one is chosen when the program is loaded.
+// GX_CLONES compiles a function for several processors; the right one is chosen when the program is
+// loaded.
 #if defined(__x86_64__)
 #define GX_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define GX_CLONES
 #endif
 
-// GX_EACH runs its loop in any order: an output may be the same memory as an input, element for element.
+// GX_EACH runs its loop in any order: an output may be the same memory as an input, element for
+// element.
 #define GX_EACH(i, begin, end) _Pragma("GCC ivdep") for (int64_t i = (begin); i < (end); i++)
 
 // gx_range_fn does items [begin, end) of the work that arg describes.
@@ -33,23 +37,25 @@ void gx_parallel(int threads, int64_t n, int64_t grain, gx_range_fn fn, const vo
 // gx_hand_out gives every thread one of n items, and the next when it is done.
 void gx_hand_out(int threads, int64_t n, gx_range_fn fn, const void *arg);
 
-// gx_add_parts adds to the n numbers of d those of count parts that lie one behind the other, part by part.
+// gx_add_parts adds count parts of n numbers, which lie one behind the other, to d, part by part.
 void gx_add_parts(float *d, const float *parts, int64_t n, int count, int threads);
 
 // gx_copy copies n bytes.
 void gx_copy(void *d, const void *s, size_t n);
 
-// gx_stream copies n elements past the caches, gx_copy_past n bytes. A thread calls gx_streamed after its last, before
-// others may read them.
+// gx_stream copies n elements past the caches, gx_copy_past n bytes. A thread calls gx_streamed
+// after its last, before others may read them.
 void gx_stream(float *d, const float *s, int64_t n);
 void gx_copy_past(void *d, const void *s, size_t n);
 void gx_streamed(void);
 
-// Outputs of GX_LARGE elements and more do not stay in the caches anyway: written past them, they need not be read first.
-// They are made in blocks of GX_STREAM elements, which gx_stream then copies: so few that loads and stores overlap.
+// Outputs of GX_LARGE elements and more do not stay in the caches anyway: written past them, they
+// need not be read first. They are made in blocks of GX_STREAM elements, which gx_stream then
+// copies: so few that loads and stores overlap.
 enum { GX_LARGE = 4 << 20, GX_STREAM = 256 };
 
-// A copier copies pieces of an output: past the caches when it is large and its pieces have many cache lines.
+// A copier copies pieces of an output: past the caches when it is large and its pieces have many
+// cache lines.
 typedef void (*gx_copier)(void *d, const void *s, size_t n);
 
 static inline gx_copier gx_copier_of(int64_t piece, int64_t pieces) {
@@ -67,7 +73,8 @@ void gx_team(int threads);
 typedef float gx_v16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t gx_i16 __attribute__((vector_size(64), aligned(4), may_alias));
 
-// Functions on vectors are always inlined: none is passed between functions of different processors.
+// Functions on vectors are always inlined: none is passed between functions of different
+// processors.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 #define GX_LANES 16

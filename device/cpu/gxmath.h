@@ -47,7 +47,7 @@ static inline float gx_exp(float x) {
 	return (1.0f + m) * gx_pow2(h) * gx_pow2(k - h);
 }
 
-// gx_exp_down is gx_exp of numbers that are not above zero; what would be subnormal is zero.
+// gx_exp_down is gx_exp of numbers that are not above zero; subnormal results become zero.
 static inline float gx_exp_down(float x) {
 	float y = x < -87.0f ? -87.0f : x;
 	int32_t k;
@@ -97,7 +97,7 @@ static inline float gx_log(float x) {
 
 static inline float gx_log1p(float x) {
 	float u = 1.0f + x;
-	float err = x - (u - 1.0f); // what rounding of u lost
+	float err = x - (u - 1.0f); // the rounding error of u
 	float r = gx_log(u) + (u == INFINITY || u == 0.0f ? 0.0f : err / u);
 	return gx_abs(x) < 1e-7f ? x : r;
 }
@@ -145,7 +145,7 @@ static inline float gx_erf(float x) {
 	return t < -1.0f ? -1.0f : t;
 }
 
-// gx_hypot is infinite where an operand is, whatever the other one.
+// gx_hypot is infinite where an operand is, also when the other one is NaN.
 static inline float gx_hypot(float x, float y) {
 	if (isinf(x) || isinf(y)) return INFINITY;
 	return (float)sqrt((double)x * x + (double)y * y);

@@ -30,7 +30,8 @@ static void take(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	const int64_t width = j->width;
 	int64_t o = begin / j->n, i = begin % j->n;
-	const float *table = j->s + o * j->rows * width, *s = begin < end ? table + row_of(j, i) * width : 0;
+	const float *table = j->s + o * j->rows * width,
+		*s = begin < end ? table + row_of(j, i) * width : 0;
 	for (int64_t it = begin; it < end; it++) {
 		const float *row = s;
 		if (++i == j->n) {
@@ -50,12 +51,14 @@ static void take(const void *arg, int64_t begin, int64_t end) {
 	gx_streamed();
 }
 
-void gx_take(float *d, const float *s, const float *index, int64_t outer, int64_t n, int64_t rows, int64_t width, int mode, int threads) {
+void gx_take(float *d, const float *s, const float *index, int64_t outer, int64_t n, int64_t rows,
+	int64_t width, int mode, int threads) {
 	job j = {d, s, index, n, rows, width, mode, gx_copier_of(width * 4, outer * n)};
 	if (rows > 0) gx_parallel(threads, outer * n, 16, take, &j);
 }
 
-void gx_lookup(float *d, const float *w, const float *index, int64_t n, int64_t rows, int64_t width, int mode, int threads) {
+void gx_lookup(float *d, const float *w, const float *index, int64_t n, int64_t rows, int64_t width,
+	int mode, int threads) {
 	gx_take(d, w, index, 1, n, rows, width, mode, threads);
 }
 
@@ -63,7 +66,8 @@ GX_CLONES static void add_row(float *restrict d, const float *restrict s, int64_
 	for (int64_t i = 0; i < n; i++) d[i] += s[i];
 }
 
-// lookup_add owns rows [begin, end) of d and looks for their indices: nothing depends on the number of threads.
+// lookup_add owns rows [begin, end) of d and looks for their indices: nothing depends on the number
+// of threads.
 static void lookup_add(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	memset(j->d + begin * j->width, 0, (size_t)((end - begin) * j->width) * sizeof(float));
@@ -73,7 +77,8 @@ static void lookup_add(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_lookup_add(float *d, const float *s, const float *index, int64_t n, int64_t rows, int64_t width, int mode, int threads) {
+void gx_lookup_add(float *d, const float *s, const float *index, int64_t n, int64_t rows,
+	int64_t width, int mode, int threads) {
 	job j = {d, s, index, n, rows, width, mode};
 	gx_parallel(threads, rows, 16, lookup_add, &j);
 }
@@ -94,7 +99,8 @@ static void one_hot(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_one_hot(float *d, const float *index, int64_t n, int64_t depth, float on, float off, int threads) {
+void gx_one_hot(float *d, const float *index, int64_t n, int64_t depth, float on, float off,
+	int threads) {
 	if (!depth) // rows without elements have no memory
 		return;
 	hot j = {d, index, depth, on, off};

@@ -48,7 +48,8 @@ enum { SQUARE = 16 };
 // wide_tile is tile_uint32_t of whole squares, past the caches when told to.
 
 #if defined(__x86_64__)
-GX_WIDE static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines, int64_t n, int past) {
+GX_WIDE static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride,
+	int64_t lines, int64_t n, int past) {
 	for (int64_t c = 0; c + SQUARE <= n; c += SQUARE)
 		for (int64_t l = 0; l + SQUARE <= lines; l += SQUARE) {
 			__m512 r[SQUARE];
@@ -65,20 +66,26 @@ GX_WIDE static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, in
 	gx_streamed();
 }
 
-static int can_turn(void) { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"); }
+static int can_turn(void) {
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
 #else
-static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines, int64_t n, int past) {}
+static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines,
+	int64_t n, int past) {}
 
 static int can_turn(void) { return 0; }
 #endif
 
 // tile32 is tile_uint32_t with the longest vectors that there are.
-static void tile32(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines, int64_t n, int large) {
+static void tile32(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines,
+	int64_t n, int large) {
 	int64_t l = 0, c = 0;
 	if (can_turn()) {
 		l = lines / SQUARE * SQUARE;
 		c = n / SQUARE * SQUARE;
-		wide_tile(d, dpitch, s, stride, l, c, large && (uintptr_t)d % 64 == 0 && dpitch % SQUARE == 0);
+		wide_tile(d, dpitch, s, stride, l, c, large && (uintptr_t)d % 64 == 0 &&
+			dpitch % SQUARE == 0);
 	}
 	if (c < n) tile_uint32_t(d + c, dpitch, s + c * stride, stride, l, n - c);
 	if (l < lines) tile_uint32_t(d + l * dpitch, dpitch, s + l, stride, lines - l, n);
@@ -123,8 +130,8 @@ static void lines_range(const void *arg, int64_t begin, int64_t end) {
 	gx_streamed();
 }
 
-// tiles is a transposition of two axes of a larger array: outer axes and an axis with neighbours in the source
-// are walked, the innermost axis has a stride.
+// tiles is a transposition of two axes of a larger array: outer axes and an axis with neighbours in
+// the source are walked, the innermost axis has a stride.
 typedef struct {
 	char *d;
 	const char *s;
@@ -142,7 +149,8 @@ static void tiles_range(const void *arg, int64_t begin, int64_t end) {
 	int last = (int)v->n - 1;
 	int64_t n = v->dims[last], stride = v->stride[last], size = v->size;
 	for (int64_t it = begin; it < end; it++) {
-		int64_t first = it % t->groups * TILE_LINES, rest = it / t->groups, soff = first, doff = first * t->pitch, pitch = n;
+		int64_t first = it % t->groups * TILE_LINES, rest = it / t->groups, soff = first,
+			doff = first * t->pitch, pitch = n;
 		for (int k = last - 1; k >= 0; k--) {
 			if (k != t->unit) {
 				int64_t at = rest % v->dims[k];
@@ -157,14 +165,19 @@ static void tiles_range(const void *arg, int64_t begin, int64_t end) {
 		const char *s = t->s + soff * size;
 		switch (size) {
 		case 1: tile_uint8_t((uint8_t *)d, t->pitch, (const uint8_t *)s, stride, lines, n); break;
-		case 2: tile_uint16_t((uint16_t *)d, t->pitch, (const uint16_t *)s, stride, lines, n); break;
-		case 4: tile32((uint32_t *)d, t->pitch, (const uint32_t *)s, stride, lines, n, t->large); break;
-		default: tile_uint64_t((uint64_t *)d, t->pitch, (const uint64_t *)s, stride, lines, n); break;
+		case 2: tile_uint16_t((uint16_t *)d, t->pitch, (const uint16_t *)s, stride, lines, n);
+			break;
+		case 4: tile32((uint32_t *)d, t->pitch, (const uint32_t *)s, stride, lines, n, t->large);
+			break;
+		default: tile_uint64_t((uint64_t *)d, t->pitch, (const uint64_t *)s, stride, lines, n);
+			break;
 		}
 	}
 }
 
-static gx_copier copier(const gx_view *v, int64_t lines) { return gx_copier_of(v->dims[v->n - 1] * v->size, lines); }
+static gx_copier copier(const gx_view *v, int64_t lines) {
+	return gx_copier_of(v->dims[v->n - 1] * v->size, lines);
+}
 
 static int64_t count(const gx_view *v, int axes) {
 	int64_t n = 1;
@@ -172,7 +185,8 @@ static int64_t count(const gx_view *v, int axes) {
 	return n;
 }
 
-// gather_tiles handles the case of an innermost axis with a stride and another axis without; it returns 0 for others.
+// gather_tiles handles the case of an innermost axis with a stride and another axis without; it
+// returns 0 for others.
 static int gather_tiles(char *d, const char *s, const gx_view *v, int threads) {
 	int last = (int)v->n - 1, unit = -1;
 	for (int k = 0; k < last; k++)
@@ -180,7 +194,8 @@ static int gather_tiles(char *d, const char *s, const gx_view *v, int threads) {
 	if (unit < 0 || v->stride[last] <= 1 || v->dims[unit] < 4 || v->dims[last] < 4) return 0;
 	int64_t pitch = 1;
 	for (int k = unit + 1; k <= last; k++) pitch *= v->dims[k];
-	tiles t = {d, s, v, unit, pitch, (v->dims[unit] + TILE_LINES - 1) / TILE_LINES, count(v, last + 1) >= GX_LARGE};
+	tiles t = {d, s, v, unit, pitch, (v->dims[unit] + TILE_LINES - 1) / TILE_LINES,
+		count(v, last + 1) >= GX_LARGE};
 	gx_parallel(threads, count(v, last) / v->dims[unit] * t.groups, 1, tiles_range, &t);
 	return 1;
 }
@@ -201,11 +216,13 @@ typedef struct {
 
 static void rows_range(const void *arg, int64_t begin, int64_t end) {
 	const rows_job *j = arg;
-	for (int64_t r = begin; r < end; r++) j->copy(j->d + r * j->dpitch, j->s + r * j->spitch, (size_t)j->bytes);
+	for (int64_t r = begin; r < end; r++)
+		j->copy(j->d + r * j->dpitch, j->s + r * j->spitch, (size_t)j->bytes);
 	gx_streamed();
 }
 
-void gx_copy_rows(void *d, int64_t dpitch, const void *s, int64_t spitch, int64_t bytes, int64_t rows, int threads) {
+void gx_copy_rows(void *d, int64_t dpitch, const void *s, int64_t spitch, int64_t bytes,
+	int64_t rows, int threads) {
 	rows_job j = {d, s, dpitch, spitch, bytes, gx_copier_of(bytes, rows)};
 	gx_parallel(threads, rows, 1, rows_range, &j);
 }

@@ -17,7 +17,8 @@ typedef struct {
 void gx_gather_view(void *d, const void *s, const gx_view *v, int threads);
 
 // gx_copy_rows copies rows of bytes bytes between places with the given distances.
-void gx_copy_rows(void *d, int64_t dpitch, const void *s, int64_t spitch, int64_t bytes, int64_t rows, int threads);
+void gx_copy_rows(void *d, int64_t dpitch, const void *s, int64_t spitch, int64_t bytes,
+	int64_t rows, int threads);
 
 // Element types of gx_cast, in Go's order.
 enum { GX_F32, GX_F64, GX_U8, GX_I8, GX_I32, GX_I64, GX_NUM_TYPES };

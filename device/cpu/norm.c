@@ -15,7 +15,8 @@ static void moments(const gx_bn *p, const float *x, int64_t c, float *mean, floa
 	double count = (double)p->n * (double)p->inner, s = 0, q = 0;
 	for (int64_t i = 0; i < p->n; i++) s += sum_row(x + (i * p->c + c) * p->inner, p->inner);
 	*mean = (float)(s / count);
-	for (int64_t i = 0; i < p->n; i++) q += square_row(x + (i * p->c + c) * p->inner, p->inner, *mean);
+	for (int64_t i = 0; i < p->n; i++)
+		q += square_row(x + (i * p->c + c) * p->inner, p->inner, *mean);
 	*var = (float)(q / count);
 }
 
@@ -40,13 +41,16 @@ static void forward_range(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_bn_forward(float *y, float *mean, float *inv, const float *x, const float *gamma, const float *beta, float *moving_mean, float *moving_var, const gx_bn *p, int threads) {
-	job j = {.d = y, .a = mean, .b = inv, .x = x, .gamma = gamma, .beta = beta, .moving_mean = moving_mean, .moving_var = moving_var, .p = p};
+void gx_bn_forward(float *y, float *mean, float *inv, const float *x, const float *gamma,
+	const float *beta, float *moving_mean, float *moving_var, const gx_bn *p, int threads) {
+	job j = {.d = y, .a = mean, .b = inv, .x = x, .gamma = gamma, .beta = beta,
+		.moving_mean = moving_mean, .moving_var = moving_var, .p = p};
 	gx_parallel(threads, p->c, 1, forward_range, &j);
 }
 
 // grad_row writes a*dy + b*(x-m) + c.
-GX_CLONES static void grad_row(float *d, const float *dy, const float *x, int64_t n, float a, float b, float m, float c) {
+GX_CLONES static void grad_row(float *d, const float *dy, const float *x, int64_t n, float a,
+	float b, float m, float c) {
 	GX_EACH(i, 0, n) d[i] = a * dy[i] + b * (x[i] - m) + c;
 }
 
@@ -77,7 +81,9 @@ static void grad_range(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_bn_grad(float *dx, float *dgamma, float *dbeta, const float *dy, const float *x, const float *gamma, const float *mean, const float *inv, const gx_bn *p, int threads) {
-	job j = {.a = dgamma, .b = dbeta, .d = dx, .x = x, .dy = dy, .gamma = gamma, .mean = mean, .inv = inv, .p = p};
+void gx_bn_grad(float *dx, float *dgamma, float *dbeta, const float *dy, const float *x,
+	const float *gamma, const float *mean, const float *inv, const gx_bn *p, int threads) {
+	job j = {.a = dgamma, .b = dbeta, .d = dx, .x = x, .dy = dy, .gamma = gamma, .mean = mean,
+		.inv = inv, .p = p};
 	gx_parallel(threads, p->c, 1, grad_range, &j);
 }

@@ -10,7 +10,8 @@ typedef double d16 __attribute__((vector_size(8 * W), aligned(8), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-// part is what one image adds to the statistics of W channels: mean and sum of squared differences, or two sums.
+// part holds the share of one image in the statistics of W channels: mean and sum of squared
+// differences, or two sums.
 typedef struct {
 	d16 a, b;
 } part;
@@ -22,17 +23,21 @@ typedef struct {
 
 INLINE int64_t blocks(const gx_bn *p) { return p->c / W; }
 INLINE part *parts(const gx_bnb *b) { return b->scratch; }
-INLINE facts *facts_of(const gx_bnb *b, int64_t block) { return (facts *)(parts(b) + b->p.n * blocks(&b->p)) + block; }
-INLINE int64_t at(const gx_bnb *b, int64_t block, int64_t image) { return (image * blocks(&b->p) + block) * b->p.inner * W; }
+INLINE facts *facts_of(const gx_bnb *b, int64_t block) { return (facts *)(parts(b) +
+	b->p.n * blocks(&b->p)) + block; }
+INLINE int64_t at(const gx_bnb *b, int64_t block,
+	int64_t image) { return (image * blocks(&b->p) + block) * b->p.inner * W; }
 INLINE gx_v16 row(const float *x, int64_t i) { return GX_AT(x + i * W); }
 INLINE d16 wide(gx_v16 v) { return __builtin_convertvector(v, d16); }
 
 // cut returns v, but zero where y is zero or less.
 INLINE gx_v16 cut(gx_v16 v, gx_v16 y) { return (gx_v16)(((gx_i16)v & (gx_i16)(y > 0.0f)) | ((gx_i16)y & (gx_i16)(y != y))); }
 
-int64_t gx_bnb_scratch(const gx_bn *p) { return blocks(p) * (p->n * (int64_t)sizeof(part) + (int64_t)sizeof(facts)); }
+int64_t gx_bnb_scratch(const gx_bn *p) {
+	return blocks(p) * (p->n * (int64_t)sizeof(part) + (int64_t)sizeof(facts));
+}
 
-// join adds the moments of n rows to those of count rows (Chan, Golub and LeVeque, 1979).
+// join adds the moments of n rows to the moments of count rows (Chan, Golub and LeVeque, 1979).
 INLINE void join(part *p, double count, d16 mean, d16 m2, double n) {
 	d16 d = mean - p->a;
 	p->a += d * (n / (count + n));
@@ -56,7 +61,8 @@ INLINE void strip_moments(part *p, int64_t before, const float *x, int64_t n) {
 GX_CLONES static void moments(const gx_bnb *b, int64_t block, int64_t image) {
 	const float *x = b->x + at(b, block, image);
 	part p = {{0}};
-	for (int64_t i = 0; i < b->p.inner; i += STRIP) strip_moments(&p, i, x + i * W, gx_min(STRIP, b->p.inner - i));
+	for (int64_t i = 0; i < b->p.inner; i += STRIP)
+		strip_moments(&p, i, x + i * W, gx_min(STRIP, b->p.inner - i));
 	parts(b)[block * b->p.n + image] = p;
 }
 
@@ -65,7 +71,8 @@ GX_CLONES static void learn(const gx_bnb *b, int64_t block, float *mean, float *
 	const gx_bn *p = &b->p;
 	const part *list = parts(b) + block * p->n;
 	part sum = {{0}};
-	for (int64_t i = 0; i < p->n; i++) join(&sum, (double)(i * p->inner), list[i].a, list[i].b, (double)p->inner);
+	for (int64_t i = 0; i < p->n; i++)
+		join(&sum, (double)(i * p->inner), list[i].a, list[i].b, (double)p->inner);
 	float *mm = b->moving_mean + block * W, *mv = b->moving_var + block * W;
 	for (int k = 0; k < W; k++) {
 		mean[k] = (float)sum.a[k];
@@ -75,7 +82,7 @@ GX_CLONES static void learn(const gx_bnb *b, int64_t block, float *mean, float *
 	}
 }
 
-// settle decides what the pixels of a block are scaled with.
+// settle computes the mean, factor and offset of the pixels of a block.
 static void settle(const gx_bnb *b, int64_t block) {
 	const gx_bn *p = &b->p;
 	float mean[W], var[W], mul[W], beta[W];
@@ -93,8 +100,9 @@ static void settle(const gx_bnb *b, int64_t block) {
 	*facts_of(b, block) = (facts){.mean = GX_AT(mean), .mul = GX_AT(mul), .beta = GX_AT(beta)};
 }
 
-// apply_rows is inlined with constants for what is done after normalizing.
-INLINE void apply_rows(float *y, const float *x, const float *sum, int64_t n, const facts *f, int relu) {
+// apply_rows is inlined with constants for the steps after normalizing.
+INLINE void apply_rows(float *y, const float *x, const float *sum, int64_t n, const facts *f,
+	int relu) {
 	gx_v16 mean = f->mean, mul = f->mul, beta = f->beta;
 	for (int64_t i = 0; i < n; i++) {
 		gx_v16 v = (row(x, i) - mean) * mul + beta;
@@ -130,7 +138,8 @@ typedef struct {
 	passes p;
 } job;
 
-// whole_blocks does one block after the other: its images are still in a cache when they are changed, the last ones first.
+// whole_blocks does one block after the other: its images are still in a cache when they are
+// changed, the last ones first.
 static void whole_blocks(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	int64_t n = j->b->p.n;
@@ -158,8 +167,8 @@ static void changes(const void *arg, int64_t begin, int64_t end) {
 	for (int64_t i = begin; i < end; i++) j->p.change(j->b, i / j->b->p.n, i % j->b->p.n);
 }
 
-// all shares blocks among the threads, or the images of all blocks when there are too few of these; the results are the
-// same.
+// all shares blocks among the threads, or the images of all blocks when there are too few of these;
+// the results are the same.
 static void all(const gx_bnb *b, passes p, int threads) {
 	job j = {b, p};
 	int64_t n = blocks(&b->p);
@@ -176,7 +185,7 @@ void gx_bnb_forward(gx_bnb b, int threads) {
 	all(&b, (passes){b.p.learn ? moments : 0, settle, b.y ? apply : 0}, threads);
 }
 
-// grad_facts fills in what backward knows before it has seen the gradient.
+// grad_facts fills in the facts that do not depend on the gradient.
 INLINE facts grad_facts(const gx_bnb *b, int64_t block) {
 	int64_t c = block * W;
 	gx_v16 inv = GX_AT(b->inv + c);
@@ -186,8 +195,10 @@ INLINE facts grad_facts(const gx_bnb *b, int64_t block) {
 	return f;
 }
 
-// rest returns the gradient that the rectifier lets pass at row i: y, where given, says where that is.
-INLINE gx_v16 rest(const float *dy, const float *x, const float *y, int64_t i, const facts *f, int relu) {
+// rest returns the gradient that the rectifier lets pass at row i: y, where given, says where that
+// is.
+INLINE gx_v16 rest(const float *dy, const float *x, const float *y, int64_t i, const facts *f,
+	int relu) {
 	gx_v16 g = row(dy, i);
 	if (!relu) return g;
 	if (y) return cut(g, row(y, i));
@@ -262,10 +273,12 @@ GX_CLONES static void settle_grad(const gx_bnb *b, int64_t block) {
 	*facts_of(b, block) = f;
 }
 
-INLINE void grad_rows(float *dx, const float *dy, const float *x, const float *y, int64_t n, const facts *f, int relu) {
+INLINE void grad_rows(float *dx, const float *dy, const float *x, const float *y, int64_t n,
+	const facts *f, int relu) {
 	facts g = *f;
 	for (int64_t i = 0; i < n; i++)
-		GX_AT(dx + i * W) = g.mul * rest(dy, x, y, i, &g, relu) + g.slope * (row(x, i) - g.mean) + g.shift;
+		GX_AT(dx + i * W) = g.mul * rest(dy, x, y, i, &g, relu) + g.slope * (row(x, i) - g.mean) +
+			g.shift;
 }
 
 GX_CLONES static void grads(const gx_bnb *b, int64_t block, int64_t image) {
@@ -273,7 +286,7 @@ GX_CLONES static void grads(const gx_bnb *b, int64_t block, int64_t image) {
 	const facts *f = facts_of(b, block);
 	float *dx = b->dx + from;
 	const float *x = b->x + from;
-	if (b->dsum) // holds what the rectifier lets pass
+	if (b->dsum) // dsum holds the gradient behind the rectifier
 		grad_rows(dx, b->dsum + from, x, 0, n, f, 0);
 	else if (b->relu && b->y)
 		grad_rows(dx, b->dy + from, x, b->y + from, n, f, 1);
@@ -283,4 +296,6 @@ GX_CLONES static void grads(const gx_bnb *b, int64_t block, int64_t image) {
 		grad_rows(dx, b->dy + from, x, 0, n, f, 0);
 }
 
-void gx_bnb_grad(gx_bnb b, int threads) { all(&b, (passes){sums, settle_grad, b.dx ? grads : 0}, threads); }
+void gx_bnb_grad(gx_bnb b, int threads) {
+	all(&b, (passes){sums, settle_grad, b.dx ? grads : 0}, threads);
+}

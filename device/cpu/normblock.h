@@ -1,14 +1,17 @@
-// Batch normalization of arrays whose channels are in blocks of 16 that run fastest, with a sum and a rectifier after it.
+// Batch normalization of arrays whose channels are in blocks of 16 that run fastest, with a sum and
+// a rectifier after it.
 #ifndef GX_NORMBLOCK_H
 #define GX_NORMBLOCK_H
 
 #include "norm.h"
 
-// gx_bnb is the work on an array of p.n images, p.c channels and p.inner pixels. Pointers that are not needed are null.
+// gx_bnb is the work on an array of p.n images, p.c channels and p.inner pixels. Pointers that are
+// not needed are null.
 typedef struct {
 	gx_bn p;
 	int32_t relu;
-	float *y, *mean, *inv, *moving_mean, *moving_var; // written by forward, but y, mean and inv are read by backward
+	// Written by forward, but y, mean and inv are read by backward
+	float *y, *mean, *inv, *moving_mean, *moving_var;
 	float *dx, *dgamma, *dbeta, *dsum;                // written by backward
 	const float *x, *gamma, *beta, *sum, *dy;
 	void *scratch;
@@ -20,8 +23,9 @@ int64_t gx_bnb_scratch(const gx_bn *p);
 // gx_bnb_forward writes y = bn(x) + sum, negative values cut off with relu; sum may be null.
 void gx_bnb_forward(gx_bnb b, int threads);
 
-// gx_bnb_grad writes gradients; dsum, that of the sum, may share memory with dy, dx with dy or x. With relu what was cut
-// off is found from y if that is given and computed again otherwise; a sum needs y.
+// gx_bnb_grad writes gradients; dsum, the gradient of the sum, may share memory with dy, and dx
+// with dy or x. With relu it finds the elements that were cut off from y; without y it computes
+// them again. A sum needs y.
 void gx_bnb_grad(gx_bnb b, int threads);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include "gx.h"
 
-// A rank is an element's place in the order in the upper half and its index in the lower: ranks are unique, and their
-// order is the stable one.
+// A rank is an element's place in the order in the upper half and its index in the lower: ranks are
+// unique, and their order is the stable one.
 typedef uint64_t rank;
 
 typedef struct {
@@ -19,7 +19,8 @@ typedef struct {
 enum { BITS = 11, DIGITS = 1 << BITS, PASSES = 3, CHUNK = 64 };
 
 // keys writes for each element a number whose order as an unsigned integer is the wanted one.
-GX_CLONES static void keys(uint32_t *key, const float *x, int64_t n, int64_t stride, uint32_t flip) {
+GX_CLONES static void keys(uint32_t *key, const float *x, int64_t n, int64_t stride,
+	uint32_t flip) {
 	for (int64_t i = 0; i < n; i++) {
 		float f = x[i * stride] + 0.0f; // both zeros are equal
 		uint32_t b;
@@ -42,7 +43,8 @@ static void sort(rank *a, rank *b, const uint32_t *key, int64_t n) {
 			uint32_t c = count[p][d];
 			count[p][d] = at, at += c;
 		}
-		for (int64_t i = 0; i < n; i++) b[count[p][a[i] >> (32 + p * BITS) & (DIGITS - 1)]++] = a[i];
+		for (int64_t i = 0; i < n; i++)
+			b[count[p][a[i] >> (32 + p * BITS) & (DIGITS - 1)]++] = a[i];
 		rank *t = a;
 		a = b, b = t;
 	}
@@ -68,7 +70,8 @@ GX_CLONES static int any_below(const uint32_t *key, uint32_t limit) {
 	return (int)found;
 }
 
-// take_all offers keys [begin, end) to a heap of the k smallest ranks. Those equal to the largest come too late.
+// take_all offers keys [begin, end) to a heap of the k smallest ranks. Those equal to the largest
+// come too late.
 static void take_all(rank *heap, int64_t k, const uint32_t *key, int64_t begin, int64_t end) {
 	for (int64_t i = begin; i < end; i++) {
 		if (key[i] >= (uint32_t)(heap[0] >> 32)) continue;
@@ -102,7 +105,7 @@ static void choose(rank *heap, int64_t k, const uint32_t *key, int64_t n) {
 	}
 }
 
-// put writes what was selected of the vector at offset from, to offset to of the outputs.
+// put writes the selected elements of the vector at offset from to offset to of the outputs.
 static void put(const job *j, const rank *order, int64_t from, int64_t to) {
 	const gx_order_spec *p = j->p;
 	for (int64_t i = 0; i < p->k; i++) {
@@ -125,7 +128,8 @@ static void vectors(const void *arg, int64_t begin, int64_t end) {
 	rank *a = (rank *)(j->scratch + begin * j->room), *b = a + p->n;
 	uint32_t *key = (uint32_t *)(b + p->n);
 	for (int64_t v = count * begin / j->threads; v < count * end / j->threads; v++) {
-		int64_t o = v / p->inner, i = v % p->inner, from = o * p->n * p->inner + i, to = o * p->k * p->inner + i;
+		int64_t o = v / p->inner, i = v % p->inner, from = o * p->n * p->inner + i,
+			to = o * p->k * p->inner + i;
 		keys(key, j->x + from, p->n, p->inner, p->descend ? 0xffffffffu : 0);
 		if (selects(p))
 			choose(a, p->k, key, p->n);
@@ -135,11 +139,14 @@ static void vectors(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-static int64_t room(const gx_order_spec *p) { return (p->n * (int64_t)(2 * sizeof(rank) + sizeof(uint32_t)) + 63) / 64 * 64; }
+static int64_t room(const gx_order_spec *p) {
+	return (p->n * (int64_t)(2 * sizeof(rank) + sizeof(uint32_t)) + 63) / 64 * 64;
+}
 
 int64_t gx_order_scratch(const gx_order_spec *p, int threads) { return room(p) * threads; }
 
-void gx_order(float *values, void *indices, float *mask, const float *x, const gx_order_spec *p, void *scratch, int threads) {
+void gx_order(float *values, void *indices, float *mask, const float *x, const gx_order_spec *p,
+	void *scratch, int threads) {
 	job j = {values, mask, indices, x, p, scratch, room(p), threads};
 	if (p->k > 0) gx_parallel(threads, threads, 1, vectors, &j);
 }

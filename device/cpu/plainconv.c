@@ -4,18 +4,22 @@
 #include "plainprog.h"
 #include "product.h"
 
-// Convolutions as products with a matrix of windows: row (c, kernel offset), column output pixel. Items are the groups of images; where there are at least as
-// many as threads, each thread makes whole items, otherwise all work on one.
+// Convolutions as products with a matrix of windows: row (c, kernel offset), column output pixel.
+// Items are the groups of images; where there are at least as many as threads, each thread makes
+// whole items, otherwise all work on one.
 
 // windows returns the rows of the matrix of windows.
-static int64_t windows(const gx_conv *c) { return c->ic / c->groups * c->kernel[0] * c->kernel[1] * c->kernel[2]; }
+static int64_t windows(const gx_conv *c) {
+	return c->ic / c->groups * c->kernel[0] * c->kernel[1] * c->kernel[2];
+}
 
 static int64_t pixels(const int64_t *extent) { return extent[0] * extent[1] * extent[2]; }
 
 // direct reports whether the matrix of windows is the data itself.
 static int direct(const gx_conv *c) {
 	for (int i = 0; i < 3; i++)
-		if (c->kernel[i] != 1 || c->stride[i] != 1 || c->pad[i] != 0 || c->in[i] != c->out[i]) return 0;
+		if (c->kernel[i] != 1 || c->stride[i] != 1 || c->pad[i] != 0 || c->in[i] != c->out[i])
+			return 0;
 	return 1;
 }
 
@@ -37,13 +41,16 @@ typedef struct {
 // row copies row i of the matrix of windows, or adds it to the image.
 static void row(const gather *g, int64_t i) {
 	const gx_conv *c = g->c;
-	int64_t kw = i % c->kernel[2], kh = i / c->kernel[2] % c->kernel[1], kd = i / c->kernel[2] / c->kernel[1] % c->kernel[0];
-	float *image = g->image + i / pixels(c->kernel) * pixels(c->in), *m = g->matrix + i * pixels(c->out);
+	int64_t kw = i % c->kernel[2], kh = i / c->kernel[2] % c->kernel[1],
+		kd = i / c->kernel[2] / c->kernel[1] % c->kernel[0];
+	float *image = g->image + i / pixels(c->kernel) * pixels(c->in),
+		*m = g->matrix + i * pixels(c->out);
 	int64_t begin, end, s = c->stride[2], shift = kw * c->dilate[2] - c->pad[2];
 	span(c, kw * c->dilate[2], &begin, &end);
 	for (int64_t od = 0; od < c->out[0]; od++)
 		for (int64_t oh = 0; oh < c->out[1]; oh++, m += c->out[2]) {
-			int64_t d = od * c->stride[0] - c->pad[0] + kd * c->dilate[0], h = oh * c->stride[1] - c->pad[1] + kh * c->dilate[1];
+			int64_t d = od * c->stride[0] - c->pad[0] + kd * c->dilate[0],
+				h = oh * c->stride[1] - c->pad[1] + kh * c->dilate[1];
 			int inside = d >= 0 && d < c->in[0] && h >= 0 && h < c->in[1];
 			float *x = inside ? image + (d * c->in[1] + h) * c->in[2] + shift : 0;
 			if (g->back) {
@@ -101,7 +108,7 @@ static void product(float *c, const float *a, const float *b, const gx_gemm *g, 
 		gx_sgemm(c, a, b, g, threads);
 }
 
-// finish adds the bias to n channels and cuts off what is negative.
+// finish adds the bias to n channels and replaces negative values by zero.
 static void finish(const gx_conv *c, float *y, const float *bias, int64_t n) {
 	int64_t p = pixels(c->out);
 	if (!bias && !c->relu) return;
@@ -116,7 +123,8 @@ static void finish(const gx_conv *c, float *y, const float *bias, int64_t n) {
 
 static void forward_item(const work *w, int64_t item, float *matrix) {
 	const gx_conv *c = &w->p->conv;
-	int64_t g = item % c->groups, ic = c->ic / c->groups, oc = c->oc / c->groups, k = windows(c), p = pixels(c->out);
+	int64_t g = item % c->groups, ic = c->ic / c->groups, oc = c->oc / c->groups, k = windows(c),
+		p = pixels(c->out);
 	const float *m = spread(c, w->x + item * ic * pixels(c->in), matrix, w->threads);
 	gx_gemm mul = {oc, p, k, k, p, p, 1.0f, c->add ? 1.0f : 0.0f, 0, 0};
 	float *y = w->y + item * oc * p;
@@ -126,7 +134,8 @@ static void forward_item(const work *w, int64_t item, float *matrix) {
 
 static void data_item(const work *w, int64_t item, float *matrix) {
 	const gx_conv *c = &w->p->conv;
-	int64_t g = item % c->groups, ic = c->ic / c->groups, oc = c->oc / c->groups, k = windows(c), p = pixels(c->out);
+	int64_t g = item % c->groups, ic = c->ic / c->groups, oc = c->oc / c->groups, k = windows(c),
+		p = pixels(c->out);
 	float *dx = w->dx + item * ic * pixels(c->in), *m = direct(c) ? dx : matrix;
 	gx_gemm mul = {k, p, oc, k, p, p, 1.0f, 0.0f, 1, 0};
 	product(m, w->w + g * oc * k, w->dy + item * oc * p, &mul, w->threads);
@@ -144,11 +153,14 @@ typedef struct {
 static void share_range(const void *arg, int64_t begin, int64_t end) {
 	const share *s = arg;
 	for (int64_t t = begin; t < end; t++)
-		for (int64_t i = s->items * t / s->parts; i < s->items * (t + 1) / s->parts; i++) s->item(s->w, i, s->w->matrix + t * s->w->room);
+		for (int64_t i = s->items * t / s->parts; i < s->items * (t + 1) / s->parts; i++)
+			s->item(s->w, i, s->w->matrix + t * s->w->room);
 }
 
 // side_by_side reports whether each thread makes whole items.
-static int side_by_side(const gx_conv *c, int threads) { return threads > 1 && c->batch * c->groups >= threads; }
+static int side_by_side(const gx_conv *c, int threads) {
+	return threads > 1 && c->batch * c->groups >= threads;
+}
 
 static void each_item(work *w, void (*item)(const work *, int64_t, float *)) {
 	const gx_conv *c = &w->p->conv;
@@ -165,7 +177,8 @@ static void add_weights(const work *w, float *dw, float *dbias, float *matrix) {
 	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups, k = windows(c), p = pixels(c->out);
 	for (int64_t item = 0; item < c->batch * c->groups; item++) {
 		int64_t g = item % c->groups;
-		const float *m = spread(c, w->x + item * ic * pixels(c->in), matrix, w->p->threads), *dy = w->dy + item * oc * p;
+		const float *m = spread(c, w->x + item * ic * pixels(c->in), matrix, w->p->threads),
+			*dy = w->dy + item * oc * p;
 		gx_gemm mul = {oc, k, p, p, p, k, 1.0f, item < c->groups ? 0.0f : 1.0f, 0, 1};
 		gx_sgemm(dw + g * oc * k, dy, m, &mul, w->p->threads);
 		if (!c->bias) continue;
@@ -182,7 +195,8 @@ static void add_weights(const work *w, float *dw, float *dbias, float *matrix) {
 }
 
 // plain returns an operand in the plain layout, copied to scratch memory if it has another one.
-static const float *plain(const gx_prog *p, const void *from, const gx_array *a, int layout, char **scratch) {
+static const float *plain(const gx_prog *p, const void *from, const gx_array *a, int layout,
+	char **scratch) {
 	if (layout == GX_PLAIN) return from;
 	float *to = (float *)*scratch;
 	*scratch += (a->batch * a->channels * a->pixels * (int64_t)sizeof(float) + 63) / 64 * 64;
@@ -192,7 +206,8 @@ static const float *plain(const gx_prog *p, const void *from, const gx_array *a,
 
 static int run_forward(const gx_prog *p, void *const *ptrs, char *scratch) {
 	const gx_conv *c = &p->conv;
-	work w = {.p = p, .w = ptrs[1], .bias = c->bias ? ptrs[2] : 0, .y = ptrs[3], .room = windows(c) * pixels(c->out)};
+	work w = {.p = p, .w = ptrs[1], .bias = c->bias ? ptrs[2] : 0, .y = ptrs[3],
+		.room = windows(c) * pixels(c->out)};
 	w.x = plain(p, ptrs[0], &p->x, c->x_layout, &scratch);
 	w.matrix = (float *)scratch;
 	if (c->add) {

@@ -6,8 +6,9 @@
 
 #include <omp.h>
 
-// Matrix products for all processors, where gemm.c has nothing better. The sums of a tile of ROWS x COLS results stay in registers; both operands are packed,
-// so that a tile reads them in order. A result is a sum in the order of its terms, whatever the number of threads.
+// Matrix products for all processors, where gemm.c has nothing better. The sums of a tile of ROWS x
+// COLS results stay in registers; both operands are packed, so that a tile reads them in order. A
+// result is a sum in the order of its terms for any number of threads.
 
 enum { ROWS = 6, COLS = 16, DEPTH = 256, WIDTH = 256 };
 
@@ -50,8 +51,10 @@ INLINE void pack_rows(float *d, const job *j, int64_t top, int64_t n, int64_t fr
 		for (int64_t r = 0; r < ROWS; r++) *d++ = r < n ? s[r * row] : 0.0f;
 }
 
-// tile adds the sums of k terms to ROWS x COLS results, of which rows x cols are there. Terms of B are step floats apart.
-INLINE void tile(const job *j, float *c, const float *a, const float *b, int64_t step, int64_t k, int64_t rows, int64_t cols, float beta) {
+// tile adds the sums of k terms to ROWS x COLS results, of which rows x cols are there. Terms of B
+// are step floats apart.
+INLINE void tile(const job *j, float *c, const float *a, const float *b, int64_t step, int64_t k,
+	int64_t rows, int64_t cols, float beta) {
 	gx_v16 sum[ROWS] = {};
 	for (int64_t i = 0; i < k; i++, a += ROWS, b += step) {
 		gx_v16 x = GX_AT(b);
@@ -71,15 +74,18 @@ INLINE void tile(const job *j, float *c, const float *a, const float *b, int64_t
 
 // multiply computes an area.
 GX_CLONES static void multiply(const job *j, area r) {
-	float columns[DEPTH * WIDTH] __attribute__((aligned(64))), rows[DEPTH * ROWS] __attribute__((aligned(64)));
-	int direct = !j->tb && r.bottom - r.top <= ROWS; // what is read once need not be packed
+	float columns[DEPTH * WIDTH] __attribute__((aligned(64))),
+		rows[DEPTH * ROWS] __attribute__((aligned(64)));
+	// An operand that is read once need not be packed
+	int direct = !j->tb && r.bottom - r.top <= ROWS;
 	for (int64_t left = r.left; left < r.right; left += WIDTH) {
 		int64_t right = gx_min(left + WIDTH, r.right);
 		for (int64_t from = 0; from < j->k; from += DEPTH) {
 			int64_t k = gx_min(DEPTH, j->k - from);
 			float beta = from == 0 ? j->beta : 1.0f;
 			for (int64_t x = left; x < right; x += COLS)
-				if (!direct || right - x < COLS) pack_columns(columns + (x - left) * k, j, x, gx_min(COLS, right - x), from, k);
+				if (!direct || right - x < COLS)
+					pack_columns(columns + (x - left) * k, j, x, gx_min(COLS, right - x), from, k);
 			for (int64_t y = r.top; y < r.bottom; y += ROWS) {
 				int64_t n = gx_min(ROWS, r.bottom - y);
 				pack_rows(rows, j, y, n, from, k);
@@ -88,7 +94,8 @@ GX_CLONES static void multiply(const job *j, area r) {
 					if (direct && right - x >= COLS)
 						tile(j, c, rows, j->b + from * j->ldb + x, j->ldb, k, n, COLS, beta);
 					else
-						tile(j, c, rows, columns + (x - left) * k, COLS, k, n, gx_min(COLS, right - x), beta);
+						tile(j, c, rows, columns + (x - left) * k, COLS, k, n,
+							gx_min(COLS, right - x), beta);
 				}
 			}
 		}
@@ -96,20 +103,25 @@ GX_CLONES static void multiply(const job *j, area r) {
 }
 
 // bound returns the bound of part i of n things in whole units.
-static int64_t bound(int64_t n, int64_t unit, int64_t i, int64_t parts) { return gx_min(n, (n + unit - 1) / unit * i / parts * unit); }
+static int64_t bound(int64_t n, int64_t unit, int64_t i, int64_t parts) {
+	return gx_min(n, (n + unit - 1) / unit * i / parts * unit);
+}
 
 static void areas(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	for (int64_t i = begin; i < end; i++) {
 		int64_t x = i % j->across, y = i / j->across;
-		area r = {bound(j->m, ROWS, y, j->down), bound(j->m, ROWS, y + 1, j->down), bound(j->n, COLS, x, j->across), bound(j->n, COLS, x + 1, j->across)};
+		area r = {bound(j->m, ROWS, y, j->down), bound(j->m, ROWS, y + 1, j->down),
+			bound(j->n, COLS, x, j->across), bound(j->n, COLS, x + 1, j->across)};
 		multiply(j, r);
 	}
 }
 
-int dnnl_sgemm(char ta, char tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+int dnnl_sgemm(char ta, char tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+	int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
 	job j = {c, a, b, m, n, k, lda, ldb, ldc, alpha, beta, ta == 'T', tb == 'T', 1, 1};
-	int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads(), tiles = (m + ROWS - 1) / ROWS, panels = (n + COLS - 1) / COLS;
+	int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads(), tiles = (m + ROWS - 1) / ROWS,
+		panels = (n + COLS - 1) / COLS;
 	if (m * n * k < 1 << 15) threads = 1;
 	// Parts of columns, unless there are more rows: then each part packs all columns.
 	if (panels >= threads || panels >= tiles)

@@ -27,7 +27,9 @@ int gx_prog_run(gx_prog *p, void *a, void *b, void *c, void *d, void *e, void *f
 
 int64_t gx_prog_scratch(const gx_prog *p) { return p->scratch; }
 int64_t gx_prog_packed_bytes(const gx_prog *p) { return p->packed; }
-int gx_prog_packed_equal(const gx_prog *a, const gx_prog *b) { return a->packed > 0 && a->packed == b->packed; }
+int gx_prog_packed_equal(const gx_prog *a, const gx_prog *b) {
+	return a->packed > 0 && a->packed == b->packed;
+}
 const char *gx_prog_impl(const gx_prog *p, int i) { return 0; }
 void gx_prog_free(gx_prog *p) { free(p); }
 
@@ -59,7 +61,8 @@ static void relayout_range(const void *arg, int64_t begin, int64_t end) {
 	for (int64_t i = begin; i < end; i++) {
 		int64_t n = i / r->a->channels, c = i % r->a->channels;
 		place s = place_of(r->a, r->from, n, c), d = place_of(r->a, r->to, n, c);
-		for (int64_t k = 0; k < r->a->pixels; k++) r->d[d.begin + k * d.step] = r->s[s.begin + k * s.step];
+		for (int64_t k = 0; k < r->a->pixels; k++)
+			r->d[d.begin + k * d.step] = r->s[s.begin + k * s.step];
 	}
 }
 
@@ -94,7 +97,8 @@ static int run_pool(const gx_prog *p, void *const *ptrs, char *scratch) {
 	return 0;
 }
 
-int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout, int choose_y, int threads) {
+int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout,
+	int choose_y, int threads) {
 	gx_prog *p = *out = gx_prog_new(run_pool, threads);
 	if (!p) return GX_NO_MEMORY;
 	p->pool = *c;

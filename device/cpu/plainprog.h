@@ -6,7 +6,7 @@
 #include "pool.h"
 #include "prog.h"
 
-// What functions return where oneDNN has these statuses too.
+// Statuses that functions return, with the values of oneDNN.
 enum { GX_NO_MEMORY = 1, GX_NOT_IMPLEMENTED = 3 };
 
 // gx_array is the shape of an array with batch and channels in front.
@@ -14,7 +14,8 @@ typedef struct {
 	int64_t batch, channels, pixels;
 } gx_array;
 
-// A gx_prog_fn runs a program. Operands are those of the caller, scratch has the program's bytes.
+// A gx_prog_fn runs a program. The caller gives the operands, and scratch memory of the size that
+// the program asks for.
 typedef int (*gx_prog_fn)(const gx_prog *p, void *const *ptrs, char *scratch);
 
 struct gx_prog {
@@ -30,7 +31,8 @@ struct gx_prog {
 // gx_prog_new returns a program that does nothing yet.
 gx_prog *gx_prog_new(gx_prog_fn run, int threads);
 
-// gx_prog_take adds room for so many floats to the scratch memory of a program and returns its offset.
+// gx_prog_take adds room for so many floats to the scratch memory of a program and returns its
+// offset.
 int64_t gx_prog_take(gx_prog *p, int64_t floats);
 
 // gx_relayout copies an array from one layout to another.

@@ -61,7 +61,7 @@ static forward_fn choose_forward(const gx_pool *p) {
 	return p->p == 1 ? forward_sum : p->p == 2 ? forward_square : forward_cube;
 }
 
-// finish turns what the windows of an output row joined to into results.
+// finish turns the joined values of the windows of an output row into results.
 static void finish(float *y, const gx_pool *p, int64_t od, int64_t oh) {
 	int64_t n = p->out[2];
 	if (p->type == GX_POOL_MAX)
@@ -103,8 +103,9 @@ static void forward_planes(const void *arg, int64_t begin, int64_t end) {
 			}
 }
 
-// Windows of 2x2 that neither overlap nor reach beyond the input are the commonest case. Rows are often shorter than
-// the longest vectors, so these kernels use vectors of eight: four windows side by side.
+// Windows of 2x2 that neither overlap nor reach beyond the input are the commonest case. Rows are
+// often shorter than the longest vectors, so these kernels use vectors of eight: four windows side
+// by side.
 typedef float v8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t i8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float v4 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -133,8 +134,10 @@ GX_CLONES static void max22(float *y, const float *x, int64_t w, int64_t n) {
 }
 
 static int is22(const gx_pool *p) {
-	return p->type == GX_POOL_MAX && p->in[0] == 1 && p->kernel[0] == 1 && p->stride[0] == 1 && p->pad[0] == 0 &&
-	       p->kernel[1] == 2 && p->kernel[2] == 2 && p->stride[1] == 2 && p->stride[2] == 2 && p->pad[1] == 0 &&
+	return p->type == GX_POOL_MAX && p->in[0] == 1 && p->kernel[0] == 1 && p->stride[0] == 1 &&
+		p->pad[0] == 0 &&
+	       p->kernel[1] == 2 && p->kernel[2] == 2 && p->stride[1] == 2 && p->stride[2] == 2 &&
+		p->pad[1] == 0 &&
 	       p->pad[2] == 0 && p->out[1] * 2 <= p->in[1] && p->out[2] * 2 <= p->in[2];
 }
 
@@ -144,7 +147,8 @@ static void max22_planes(const void *arg, int64_t begin, int64_t end) {
 	int64_t W = p->in[2], w = p->out[2], plane = p->in[1] * W;
 	float *y = j->d + begin * p->out[1] * w;
 	for (int64_t c = begin; c < end; c++)
-		for (int64_t oh = 0; oh < p->out[1]; oh++, y += w) max22(y, j->x + c * plane + 2 * oh * W, W, w);
+		for (int64_t oh = 0; oh < p->out[1]; oh++, y += w)
+			max22(y, j->x + c * plane + 2 * oh * W, W, w);
 }
 
 // Windows that cover all of a plane, as before the last layer of most networks.
@@ -171,7 +175,8 @@ GX_CLONES static void global_planes(const void *arg, int64_t begin, int64_t end)
 	}
 }
 
-// Maxima of a row of windows are found down the columns first, in a strip of LINE columns, then along it.
+// Maxima of a row of windows are found down the columns first, in a strip of LINE columns, then
+// along it.
 enum { LINE = 1024 };
 
 GX_CLONES static void max_into(float *restrict t, const float *restrict x, int64_t n) {
@@ -179,7 +184,8 @@ GX_CLONES static void max_into(float *restrict t, const float *restrict x, int64
 }
 
 static int is_flat_max(const gx_pool *p) {
-	return p->type == GX_POOL_MAX && p->in[0] == 1 && p->kernel[0] == 1 && p->stride[0] == 1 && p->pad[0] == 0 && p->in[2] <= LINE && p->kernel[1] > 1;
+	return p->type == GX_POOL_MAX && p->in[0] == 1 && p->kernel[0] == 1 && p->stride[0] == 1 &&
+		p->pad[0] == 0 && p->in[2] <= LINE && p->kernel[1] > 1;
 }
 
 static void flat_max_planes(const void *arg, int64_t begin, int64_t end) {
@@ -189,7 +195,8 @@ static void flat_max_planes(const void *arg, int64_t begin, int64_t end) {
 	float t[LINE], *y = j->d + begin * p->out[1] * p->out[2];
 	for (int64_t c = begin; c < end; c++)
 		for (int64_t oh = 0; oh < p->out[1]; oh++, y += p->out[2]) {
-			int64_t first = oh * p->stride[1] - p->pad[1], b = gx_max(0, first), e = gx_min(H, first + p->kernel[1]);
+			int64_t first = oh * p->stride[1] - p->pad[1], b = gx_max(0, first),
+				e = gx_min(H, first + p->kernel[1]);
 			for (int64_t i = 0; i < p->out[2]; i++) y[i] = NAN;
 			if (b < e) {
 				memcpy(t, j->x + (c * H + b) * W, (size_t)W * sizeof(float));
@@ -220,7 +227,8 @@ GX_CLONES static void sum_row(float *dx, const float *dy, int64_t n, int64_t s) 
 }
 
 // max_row gives dy to x where it first equals y; taken marks outputs that gave theirs away.
-GX_CLONES static void max_row(float *dx, const float *dy, const float *x, const float *y, int32_t *taken, int64_t n, int64_t s) {
+GX_CLONES static void max_row(float *dx, const float *dy, const float *x, const float *y,
+	int32_t *taken, int64_t n, int64_t s) {
 	GX_EACH(i, 0, n) {
 		int32_t hit = !taken[i] & (x[i * s] == y[i]);
 		dx[i * s] += hit ? dy[i] : 0.0f;
@@ -228,7 +236,8 @@ GX_CLONES static void max_row(float *dx, const float *dy, const float *x, const 
 	}
 }
 
-static void lp_row(float *dx, const float *dy, const float *x, const float *y, int64_t n, int64_t s, int p) {
+static void lp_row(float *dx, const float *dy, const float *x, const float *y, int64_t n, int64_t s,
+	int p) {
 	for (int64_t i = 0; i < n; i++) {
 		float v = x[i * s] / y[i], g = p == 1 ? 1.0f : p == 2 ? v : v * v;
 		if (y[i] == 0.0f && p > 1) continue;
@@ -279,7 +288,8 @@ static void backward_strip(strip *t, float *dx, const float *x, int64_t od, int6
 			int64_t ih = oh * p->stride[1] - p->pad[1] + kh;
 			if (ih < 0 || ih >= p->in[1]) continue;
 			int64_t row = (id * p->in[1] + ih) * p->in[2];
-			for (int64_t kw = 0; kw < p->kernel[2]; kw++) backward_element(t, dx + row, x + row, kw);
+			for (int64_t kw = 0; kw < p->kernel[2]; kw++)
+				backward_element(t, dx + row, x + row, kw);
 		}
 	}
 }
@@ -295,17 +305,20 @@ static void backward_planes(const void *arg, int64_t begin, int64_t end) {
 			for (int64_t b = 0; b < p->out[2]; b += STRIP) {
 				int64_t at = c * oplane + r * p->out[2] + b;
 				t.dy = j->dy + at, t.y = j->y + at, t.begin = b, t.n = gx_min(STRIP, p->out[2] - b);
-				backward_strip(&t, j->d + c * plane, j->x + c * plane, r / p->out[1], r % p->out[1]);
+				backward_strip(&t, j->d + c * plane, j->x + c * plane, r / p->out[1],
+					r % p->out[1]);
 			}
 	}
 }
 
-GX_CLONES static void max22_back(float *dx, const float *dy, const float *x, const float *y, int64_t w, int64_t n) {
+GX_CLONES static void max22_back(float *dx, const float *dy, const float *x, const float *y,
+	int64_t w, int64_t n) {
 	const i8 odd = {0, -1, 0, -1, 0, -1, 0, -1};
 	int64_t i = 0;
 	for (; i + 4 <= n; i += 4) {
 		v4 g4 = *(const v4 *)(dy + i), m4 = *(const v4 *)(y + i);
-		v8 g = __builtin_shufflevector(g4, g4, 0, 0, 1, 1, 2, 2, 3, 3), m = __builtin_shufflevector(m4, m4, 0, 0, 1, 1, 2, 2, 3, 3);
+		v8 g = __builtin_shufflevector(g4, g4, 0, 0, 1, 1, 2, 2, 3, 3),
+			m = __builtin_shufflevector(m4, m4, 0, 0, 1, 1, 2, 2, 3, 3);
 		i8 a = *(const v8 *)(x + 2 * i) == m, b = *(const v8 *)(x + w + 2 * i) == m;
 		i8 sa = SWAP8(a), sb = SWAP8(b);
 		*(v8 *)(dx + 2 * i) = (v8)((i8)g & a & ~(sa & odd));
@@ -313,7 +326,8 @@ GX_CLONES static void max22_back(float *dx, const float *dy, const float *x, con
 	}
 	for (; i < n; i++) {
 		float g = dy[i], m = y[i];
-		int32_t a = x[2 * i] == m, b = x[2 * i + 1] == m, c = x[w + 2 * i] == m, d = x[w + 2 * i + 1] == m;
+		int32_t a = x[2 * i] == m, b = x[2 * i + 1] == m, c = x[w + 2 * i] == m,
+			d = x[w + 2 * i + 1] == m;
 		dx[2 * i] = a ? g : 0.0f;
 		dx[2 * i + 1] = b & !a ? g : 0.0f;
 		dx[w + 2 * i] = c & !(a | b) ? g : 0.0f;
@@ -335,7 +349,8 @@ static void max22_back_planes(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_pool_backward(float *dx, const float *dy, const float *x, const float *y, const gx_pool *p, int threads) {
+void gx_pool_backward(float *dx, const float *dy, const float *x, const float *y, const gx_pool *p,
+	int threads) {
 	job j = {dx, dy, x, y, p};
 	gx_parallel(threads, p->planes, 1, is22(p) ? max22_back_planes : backward_planes, &j);
 }

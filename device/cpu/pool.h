@@ -16,8 +16,9 @@ typedef struct {
 
 void gx_pool_forward(float *y, const float *x, const gx_pool *p, int threads);
 
-// gx_pool_backward writes dx from dy; x and y are read for the maximum, whose first occurrence gets the gradient, and
-// for the p-norm.
-void gx_pool_backward(float *dx, const float *dy, const float *x, const float *y, const gx_pool *p, int threads);
+// gx_pool_backward writes dx from dy; x and y are read for the maximum, whose first occurrence gets
+// the gradient, and for the p-norm.
+void gx_pool_backward(float *dx, const float *dy, const float *x, const float *y, const gx_pool *p,
+	int threads);
 
 #endif

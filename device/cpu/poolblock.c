@@ -12,7 +12,8 @@ typedef struct {
 	const gx_pool *p;
 } job;
 
-// range is the part of a window that lies inside the input along one axis, [begin, end), and how many elements count.
+// range is the part of a window that lies inside the input along one axis, [begin, end), and how
+// many elements count.
 typedef struct {
 	int64_t begin, end, count;
 } range;
@@ -78,7 +79,8 @@ static void backward_planes(const void *arg, int64_t begin, int64_t end) {
 	for (int64_t i = begin; i < end; i++) backward_plane(arg, i);
 }
 
-void gx_pool_block_backward(float *dx, const float *dy, const float *x, const float *y, const gx_pool *p, int threads) {
+void gx_pool_block_backward(float *dx, const float *dy, const float *x, const float *y,
+	const gx_pool *p, int threads) {
 	job j = {dx, dy, x, y, p};
 	gx_parallel(threads, p->planes, 1, backward_planes, &j);
 }

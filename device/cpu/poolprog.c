@@ -5,7 +5,8 @@
 #include "dnnprog.h"
 #include "gx.h"
 
-int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout, int choose_y, int threads) {
+int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout,
+	int choose_y, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
 	int lead = 3 - axes;
@@ -15,7 +16,8 @@ int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes,
 		int a = lead + i;
 		x[2 + i] = c->in[a], y[2 + i] = c->out[a];
 		kernel[i] = c->kernel[a], stride[i] = c->stride[a], pad[i] = c->pad[a];
-		pad_end[i] = gx_max(0, (c->out[a] - 1) * c->stride[a] + c->kernel[a] - c->in[a] - c->pad[a]);
+		pad_end[i] = gx_max(0, (c->out[a] - 1) * c->stride[a] + c->kernel[a] - c->in[a] -
+			c->pad[a]);
 	}
 	dnnl_alg_kind_t alg = c->type == GX_POOL_MAX ? dnnl_pooling_max
 	                      : c->include_pad       ? dnnl_pooling_avg_include_padding
@@ -26,12 +28,14 @@ int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes,
 	GX_TRY(gx_prog_md(p, &my, axes + 2, y, gx_layout_tag(layout, axes)));
 	GX_TRY(gx_prog_md(p, &plain, axes + 2, y, gx_layout_tag(choose_y ? layout : GX_PLAIN, axes)));
 #if DNNL_VERSION_MAJOR >= 3
-	GX_TRY(dnnl_pooling_forward_primitive_desc_create(&pd, gx_engine(), dnnl_forward_inference, alg, mx, my, stride, kernel, dilate, pad,
+	GX_TRY(dnnl_pooling_forward_primitive_desc_create(&pd, gx_engine(), dnnl_forward_inference, alg,
+		mx, my, stride, kernel, dilate, pad,
 		pad_end, gx_prog_attr(p)));
 #else
 	(void)dilate;
 	dnnl_pooling_desc_t d;
-	GX_TRY(dnnl_pooling_forward_desc_init(&d, dnnl_forward_inference, alg, mx, my, stride, kernel, pad, pad_end));
+	GX_TRY(dnnl_pooling_forward_desc_init(&d, dnnl_forward_inference, alg, mx, my, stride, kernel,
+		pad, pad_end));
 	GX_TRY(dnnl_primitive_desc_create(&pd, &d, gx_prog_attr(p), gx_engine(), 0));
 #endif
 	GX_TRY(gx_prog_keep(p, pd));

@@ -2,7 +2,8 @@
 
 #include "gx.h"
 
-enum { STRIP = 1024, GRAIN = 4096 }; // numbers that are summed as float32; least numbers of a thread
+// Numbers that are summed as float32; least numbers of a thread
+enum { STRIP = 1024, GRAIN = 4096 };
 
 typedef struct {
 	float *y, *dx, *dslope;
@@ -14,7 +15,8 @@ GX_CLONES static void bend_along(float *y, const float *x, float slope, int64_t 
 	GX_EACH(i, 0, n) y[i] = x[i] > 0.0f ? x[i] : slope * x[i];
 }
 
-GX_CLONES static void bend_across(float *y, const float *x, const float *slope, int64_t rows, int64_t lanes) {
+GX_CLONES static void bend_across(float *y, const float *x, const float *slope, int64_t rows,
+	int64_t lanes) {
 	for (int64_t r = 0; r < rows; r++, x += lanes, y += lanes)
 		GX_EACH(i, 0, lanes) y[i] = x[i] > 0.0f ? x[i] : slope[i] * x[i];
 }
@@ -34,13 +36,16 @@ static void forward_range(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_prelu_forward(float *y, const float *x, const float *slope, const gx_prelu *p, int threads) {
+void gx_prelu_forward(float *y, const float *x, const float *slope, const gx_prelu *p,
+	int threads) {
 	job j = {.y = y, .x = x, .slope = slope, .p = p};
-	gx_parallel(threads, p->outer * p->blocks * p->inner, gx_max(1, GRAIN / p->lanes), forward_range, &j);
+	gx_parallel(threads, p->outer * p->blocks * p->inner, gx_max(1, GRAIN / p->lanes),
+		forward_range, &j);
 }
 
-// back_along writes dx, if it is wanted, and returns the sum of dy * x over what is bent.
-GX_CLONES static float back_along(float *dx, const float *dy, const float *x, float slope, int64_t n) {
+// back_along writes dx, if it is wanted, and returns the sum of dy * x over negative x.
+GX_CLONES static float back_along(float *dx, const float *dy, const float *x, float slope,
+	int64_t n) {
 	gx_v16 sums = {0};
 	float sum = 0.0f;
 	int64_t i = 0;
@@ -60,7 +65,8 @@ GX_CLONES static float back_along(float *dx, const float *dy, const float *x, fl
 }
 
 // back_across is back_along for lanes that lie side by side; it adds to sums.
-GX_CLONES static void back_across(float *dx, double *sums, const float *dy, const float *x, const float *slope, int64_t rows, int64_t lanes) {
+GX_CLONES static void back_across(float *dx, double *sums, const float *dy, const float *x,
+	const float *slope, int64_t rows, int64_t lanes) {
 	for (int64_t r = 0; r < rows; r++, x += lanes, dy += lanes) {
 		for (int64_t i = 0; i < lanes; i++) sums[i] += x[i] > 0.0f ? 0.0 : (double)dy[i] * x[i];
 		if (!dx) continue;
@@ -86,13 +92,16 @@ static void backward_range(const void *arg, int64_t begin, int64_t end) {
 				continue;
 			}
 			for (int64_t i = 0; i < p->inner; i += STRIP)
-				sums[0] += back_along(dx ? dx + i : 0, j->dy + at + i, j->x + at + i, *slope, gx_min(STRIP, p->inner - i));
+				sums[0] += back_along(dx ? dx + i : 0, j->dy + at + i, j->x + at + i, *slope,
+					gx_min(STRIP, p->inner - i));
 		}
-		for (int64_t i = 0; j->dslope && i < p->lanes; i++) j->dslope[b * p->lanes + i] = (float)sums[i];
+		for (int64_t i = 0; j->dslope && i < p->lanes; i++)
+			j->dslope[b * p->lanes + i] = (float)sums[i];
 	}
 }
 
-void gx_prelu_backward(float *dx, float *dslope, const float *dy, const float *x, const float *slope, const gx_prelu *p, int threads) {
+void gx_prelu_backward(float *dx, float *dslope, const float *dy, const float *x,
+	const float *slope, const gx_prelu *p, int threads) {
 	job j = {.dx = dx, .dslope = dslope, .dy = dy, .x = x, .slope = slope, .p = p};
 	gx_parallel(threads, p->blocks, 1, backward_range, &j);
 }

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-// gx_gemm describes C = alpha * op(A) * op(B) + beta * C with C of m x n and op(A) of m x k; ld are row pitches.
+// gx_gemm describes C = alpha * op(A) * op(B) + beta * C with C of m x n and op(A) of m x k; ld are
+// row pitches.
 typedef struct {
 	int64_t m, n, k, lda, ldb, ldc;
 	float alpha, beta;
@@ -17,17 +18,21 @@ int gx_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int thr
 int gx_sgemm_alone(float *c, const float *a, const float *b, const gx_gemm *g);
 
 // gx_batch_sgemm multiplies count matrices that lie sa, sb, sc elements apart.
-int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t count, int64_t sa, int64_t sb, int64_t sc, int threads);
+int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t count,
+	int64_t sa, int64_t sb, int64_t sc, int threads);
 
-// gx_step is how far the matrices of an operand lie apart: those of one batch, and batches.
+// gx_step is the distance in floats between the matrices of an operand: inner between matrices of
+// one batch, outer between batches.
 typedef struct {
 	int64_t inner, outer;
 } gx_step;
 
 // gx_grid_sgemm multiplies outer * inner matrices.
-int gx_grid_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t outer, int64_t inner, gx_step sa, gx_step sb, gx_step sc, int threads);
+int gx_grid_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t outer,
+	int64_t inner, gx_step sa, gx_step sb, gx_step sc, int threads);
 
 // gx_dense writes y (rows x out) = x (rows x in) * w' (out x in) + bias; bias may be null.
-int gx_dense(float *y, const float *x, const float *w, const float *bias, int64_t rows, int64_t in, int64_t out, int threads);
+int gx_dense(float *y, const float *x, const float *w, const float *bias, int64_t rows, int64_t in,
+	int64_t out, int threads);
 
 #endif

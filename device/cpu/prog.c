@@ -19,7 +19,8 @@ typedef struct {
 	void *arg;
 } step;
 
-// context is what one run at a time uses: memory objects whose pointers are set before each run.
+// context belongs to one run at a time. It holds memory objects whose pointers are set before each
+// run.
 typedef struct {
 	dnnl_stream_t stream;
 	dnnl_exec_arg_t args[MAX_STEPS][GX_PROG_ARGS];
@@ -49,7 +50,8 @@ gx_prog *gx_prog_new(int threads) {
 	if (!p) return 0;
 	p->threads = threads;
 	omp_set_num_threads(threads); // primitives are made for the number of threads that run them
-	if (dnnl_primitive_attr_create(&p->attr) || dnnl_primitive_attr_set_scratchpad_mode(p->attr, dnnl_scratchpad_mode_user)) {
+	if (dnnl_primitive_attr_create(&p->attr) ||
+		dnnl_primitive_attr_set_scratchpad_mode(p->attr, dnnl_scratchpad_mode_user)) {
 		gx_prog_free(p);
 		return 0;
 	}
@@ -143,13 +145,17 @@ const char *gx_prog_impl(const gx_prog *p, int i) { return i < p->steps ? p->ste
 
 void gx_prog_set_packed(gx_prog *p, gx_md md) { p->packed = md; }
 gx_md gx_prog_packed(const gx_prog *p) { return p->packed; }
-int64_t gx_prog_packed_bytes(const gx_prog *p) { return p->packed ? (int64_t)dnnl_memory_desc_get_size(p->packed) : 0; }
+int64_t gx_prog_packed_bytes(const gx_prog *p) {
+	return p->packed ? (int64_t)dnnl_memory_desc_get_size(p->packed) : 0;
+}
 
 int gx_prog_packed_equal(const gx_prog *a, const gx_prog *b) {
 	return a->packed && b->packed && dnnl_memory_desc_equal(a->packed, b->packed);
 }
 
-gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what) { return dnnl_primitive_desc_query_md(pd, what, 0); }
+gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what) {
+	return dnnl_primitive_desc_query_md(pd, what, 0);
+}
 
 int gx_prog_keep(gx_prog *p, dnnl_primitive_desc_t pd) {
 	if (p->owned_pd == MAX_OWNED) {
@@ -185,7 +191,8 @@ int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int
 	return 0;
 }
 
-int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, size_t size, const gx_place *at, int n) {
+int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, size_t size,
+	const gx_place *at, int n) {
 	if (p->steps == MAX_STEPS || n > GX_PROG_ARGS) return dnnl_out_of_memory;
 	step *s = &p->step[p->steps];
 	s->arg = malloc(size);
@@ -197,7 +204,9 @@ int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, siz
 	return 0;
 }
 
-gx_place gx_prog_room(gx_prog *p, int64_t floats) { return take_scratch(p, floats * (int64_t)sizeof(float)); }
+gx_place gx_prog_room(gx_prog *p, int64_t floats) {
+	return take_scratch(p, floats * (int64_t)sizeof(float));
+}
 
 static int reorder(gx_prog *p, gx_md from, gx_place a, gx_md to, gx_place b) {
 	dnnl_primitive_desc_t pd;
@@ -218,7 +227,8 @@ int gx_prog_use(gx_prog *p, gx_md from, gx_place at, gx_md want, gx_place *got) 
 
 int gx_prog_place(gx_prog *p, gx_md made, gx_md plain, gx_place final, gx_place *got) {
 	*got = final;
-	if (!dnnl_memory_desc_equal(made, plain)) *got = take_scratch(p, (int64_t)dnnl_memory_desc_get_size(made));
+	if (!dnnl_memory_desc_equal(made, plain))
+		*got = take_scratch(p, (int64_t)dnnl_memory_desc_get_size(made));
 	return 0;
 }
 

@@ -7,7 +7,8 @@
 enum { BLOCKS = 32, WORDS = 4 * BLOCKS }; // blocks that are ciphered together
 
 // words writes the words of BLOCKS blocks from block first on.
-static inline __attribute__((always_inline)) void words(uint32_t *out, const gx_seed *seed, uint64_t first) {
+static inline __attribute__((always_inline)) void words(uint32_t *out, const gx_seed *seed,
+	uint64_t first) {
 	uint32_t c0[BLOCKS], c1[BLOCKS], c2[BLOCKS], c3[BLOCKS];
 	for (int i = 0; i < BLOCKS; i++) {
 		uint64_t at = seed->counter + first + (uint64_t)i;
@@ -24,7 +25,8 @@ static inline __attribute__((always_inline)) void words(uint32_t *out, const gx_
 		}
 		k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
 	}
-	for (int i = 0; i < BLOCKS; i++) out[4 * i] = c0[i], out[4 * i + 1] = c1[i], out[4 * i + 2] = c2[i], out[4 * i + 3] = c3[i];
+	for (int i = 0; i < BLOCKS; i++)
+		out[4 * i] = c0[i], out[4 * i + 1] = c1[i], out[4 * i + 2] = c2[i], out[4 * i + 3] = c3[i];
 }
 
 typedef struct {
@@ -53,8 +55,10 @@ GX_CLONES static void uniform(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_uniform(float *d, int64_t n, const gx_seed *seed, double low, double high, float limit, int threads) {
-	job j = {.d = d, .seed = *seed, .n = n, .low = low, .width = high - low, .limit = limit, .below = nextafterf(limit, (float)low)};
+void gx_uniform(float *d, int64_t n, const gx_seed *seed, double low, double high, float limit,
+	int threads) {
+	job j = {.d = d, .seed = *seed, .n = n, .low = low, .width = high - low, .limit = limit,
+		.below = nextafterf(limit, (float)low)};
 	if (!(low < high)) j.limit = INFINITY;
 	gx_parallel(threads, (n + WORDS - 1) / WORDS, 8, uniform, &j);
 }
@@ -130,7 +134,9 @@ GX_CLONES static void dropout(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_dropout(float *d, uint8_t *mask, const float *x, int64_t n, const gx_seed *seed, double keep, int threads) {
-	job j = {.d = d, .mask = mask, .x = x, .seed = *seed, .n = n, .scale = (float)(1.0 / keep), .keep = (uint32_t)ceil(keep * 16777216.0)};
+void gx_dropout(float *d, uint8_t *mask, const float *x, int64_t n, const gx_seed *seed,
+	double keep, int threads) {
+	job j = {.d = d, .mask = mask, .x = x, .seed = *seed, .n = n, .scale = (float)(1.0 / keep),
+		.keep = (uint32_t)ceil(keep * 16777216.0)};
 	gx_parallel(threads, (n + WORDS - 1) / WORDS, 8, dropout, &j);
 }

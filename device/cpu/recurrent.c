@@ -20,7 +20,8 @@ GX_CLONES static void lstm_range(const void *arg, int64_t begin, int64_t end) {
 		const float *prev = s->prev + b * n;
 		if (s->bias) GX_EACH(j, 0, 4 * n) gi[j] += s->bias[j];
 		GX_EACH(j, 0, n) {
-			float i = gx_sigmoid(gi[j]), f = gx_sigmoid(gf[j]), g = gx_tanh(gg[j]), o = gx_sigmoid(go[j]);
+			float i = gx_sigmoid(gi[j]), f = gx_sigmoid(gf[j]), g = gx_tanh(gg[j]),
+				o = gx_sigmoid(go[j]);
 			float m = f * prev[j] + i * g;
 			gi[j] = i;
 			gf[j] = f;
@@ -91,29 +92,37 @@ GX_CLONES static void gru_grad_range(const void *arg, int64_t begin, int64_t end
 	}
 }
 
-void gx_lstm(float *gates, float *memory, float *out, const float *prev, const gx_cells *c, int threads) {
+void gx_lstm(float *gates, float *memory, float *out, const float *prev, const gx_cells *c,
+	int threads) {
 	job j = {.gates = gates, .extra = memory, .out = out, .prev = prev, .n = c->n};
 	gx_parallel(threads, c->batch, 1, lstm_range, &j);
 }
 
-void gx_lstm_grad(float *dgates, float *dmemory, const float *dout, const float *gates, const float *memory, const float *prev, const gx_cells *c, int threads) {
-	job j = {.dgates = dgates, .dprev = dmemory, .dout = dout, .gates = (float *)gates, .extra = (float *)memory, .prev = prev, .n = c->n};
+void gx_lstm_grad(float *dgates, float *dmemory, const float *dout, const float *gates,
+	const float *memory, const float *prev, const gx_cells *c, int threads) {
+	job j = {.dgates = dgates, .dprev = dmemory, .dout = dout, .gates = (float *)gates,
+		.extra = (float *)memory, .prev = prev, .n = c->n};
 	gx_parallel(threads, c->batch, 1, lstm_grad_range, &j);
 }
 
-void gx_gru(float *gates, float *kept, float *out, const float *state, const float *prev, const gx_cells *c, int threads) {
-	job j = {.gates = gates, .extra = kept, .out = out, .state = (float *)state, .prev = prev, .n = c->n};
+void gx_gru(float *gates, float *kept, float *out, const float *state, const float *prev,
+	const gx_cells *c, int threads) {
+	job j = {.gates = gates, .extra = kept, .out = out, .state = (float *)state, .prev = prev,
+		.n = c->n};
 	gx_parallel(threads, c->batch, 1, gru_range, &j);
 }
 
-void gx_gru_grad(float *dgates, float *dstate, float *dprev, const float *dout, const float *gates, const float *kept, const float *prev, const gx_cells *c, int threads) {
-	job j = {.dgates = dgates, .dstate = dstate, .dprev = dprev, .dout = dout, .gates = (float *)gates, .extra = (float *)kept, .prev = prev, .n = c->n};
+void gx_gru_grad(float *dgates, float *dstate, float *dprev, const float *dout, const float *gates,
+	const float *kept, const float *prev, const gx_cells *c, int threads) {
+	job j = {.dgates = dgates, .dstate = dstate, .dprev = dprev, .dout = dout,
+		.gates = (float *)gates, .extra = (float *)kept, .prev = prev, .n = c->n};
 	gx_parallel(threads, c->batch, 1, gru_grad_range, &j);
 }
 
-// A team stays together through all steps. Its threads share the cells, which are rows, and the product of a step: where
-// the weights fit into the cache of every core each multiplies its own rows and waits for nobody; larger weights are read
-// once for all, columns by columns, and the threads wait for each other.
+// A team stays together through all steps. Its threads share the cells, which are rows, and the
+// product of a step: where the weights fit into the cache of every core each multiplies its own
+// rows and waits for nobody; larger weights are read once for all, columns by columns, and the
+// threads wait for each other.
 typedef struct {
 	float *gates, *memory, *out, *dgates, *dmemory, *dout;
 	const float *packed, *bias, *c0, *h0, *dy;
@@ -126,7 +135,8 @@ enum {
 	FEWEST = 8,         // rows that a product of their own is worth
 };
 
-// share is what one thread has of a layer: rows from to to of each step, and a part of the product if together.
+// share is the part of a layer that one thread computes: rows from to to of each step, and a part
+// of the product if together.
 typedef struct {
 	int64_t from, to;
 	int part, parts, together;
@@ -138,7 +148,8 @@ static share share_of(const gx_steps *g, int part, int parts) {
 }
 
 // multiply computes c = a * packed + beta * c for all rows of the i-th step, or a thread's own.
-static void multiply(const layer *l, int64_t i, float *c, const float *a, gx_gemm g, const share *s) {
+static void multiply(const layer *l, int64_t i, float *c, const float *a, gx_gemm g,
+	const share *s) {
 	if (s->together) {
 		gx_packed_gemm_part(c, a, l->packed, &g, s->part, s->parts, &l->taken[i % 2]);
 		return;
@@ -153,14 +164,15 @@ static void meet(const share *s) {
 	}
 }
 
-// again readies the count of the i-th product for the one after the next: nobody looks at it until they meet again.
+// again readies the count of the i-th product for the one after the next: nobody looks at it until
+// they meet again.
 static void again(const layer *l, int64_t i, const share *s) {
 	if (s->part == 0) l->taken[i % 2] = 0;
 }
 
 static int64_t step_of(const gx_steps *g, int64_t i) { return g->back ? g->steps - 1 - i : i; }
 
-// before returns the block of the step that is taken before the i-th, or what is there before the first.
+// before returns the block of the step that is taken before the i-th, or first for the first step.
 static const float *before(const gx_steps *g, const float *x, int64_t i, const float *first) {
 	return i == 0 ? first : x + step_of(g, i - 1) * g->batch * g->n;
 }
@@ -168,10 +180,12 @@ static const float *before(const gx_steps *g, const float *x, int64_t i, const f
 static void steps_part(const layer *l, share s) {
 	const gx_steps *g = l->g;
 	int64_t n = g->n, size = g->batch * n;
-	gx_gemm p = {.m = g->batch, .n = 4 * n, .k = n, .lda = n, .ldb = n, .ldc = 4 * n, .alpha = 1.0f, .beta = 1.0f, .tb = 1};
+	gx_gemm p = {.m = g->batch, .n = 4 * n, .k = n, .lda = n, .ldb = n, .ldc = 4 * n, .alpha = 1.0f,
+		.beta = 1.0f, .tb = 1};
 	for (int64_t i = 0; i < g->steps; i++) {
 		int64_t t = step_of(g, i);
-		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .out = l->out + t * size, .prev = before(g, l->memory, i, l->c0), .bias = l->bias,
+		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size,
+			.out = l->out + t * size, .prev = before(g, l->memory, i, l->c0), .bias = l->bias,
 				 .n = n};
 		multiply(l, i, j.gates, before(g, l->out, i, l->h0), p, &s);
 		meet(&s);
@@ -188,12 +202,15 @@ GX_CLONES static void add_rows(float *d, const float *x, int64_t step, int64_t n
 static void steps_grad_part(const layer *l, share s) {
 	const gx_steps *g = l->g;
 	int64_t n = g->n, size = g->batch * n;
-	gx_gemm p = {.m = g->batch, .n = n, .k = 4 * n, .lda = 4 * n, .ldb = n, .ldc = n, .alpha = 1.0f};
+	gx_gemm p = {.m = g->batch, .n = n, .k = 4 * n, .lda = 4 * n, .ldb = n, .ldc = n,
+		.alpha = 1.0f};
 	for (int64_t i = g->steps - 1; i >= 0; i--) {
 		int64_t t = step_of(g, i);
-		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .prev = before(g, l->memory, i, l->c0), .n = n,
+		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size,
+			.prev = before(g, l->memory, i, l->c0), .n = n,
 				 .dgates = l->dgates + 4 * t * size, .dprev = l->dmemory, .dout = l->dout};
-		add_rows(l->dout + s.from * n, l->dy + (t * g->batch + s.from) * g->dy_row, g->dy_row, n, s.to - s.from);
+		add_rows(l->dout + s.from * n, l->dy + (t * g->batch + s.from) * g->dy_row, g->dy_row, n,
+			s.to - s.from);
 		lstm_grad_range(&j, s.from, s.to);
 		meet(&s);
 		multiply(l, i, l->dout, j.dgates, p, &s);
@@ -202,18 +219,23 @@ static void steps_grad_part(const layer *l, share s) {
 	}
 }
 
-void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *bias, const float *c0, const float *h0, const gx_steps *g, int threads) {
+void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *bias,
+	const float *c0, const float *h0, const gx_steps *g, int threads) {
 	int64_t taken[2] = {0};
-	layer l = {.gates = gates, .memory = memory, .out = out, .packed = packed, .bias = bias, .c0 = c0, .h0 = h0, .g = g, .taken = taken};
+	layer l = {.gates = gates, .memory = memory, .out = out, .packed = packed, .bias = bias,
+		.c0 = c0, .h0 = h0, .g = g, .taken = taken};
 	gx_team(threads);
 #pragma omp parallel num_threads(threads)
 	steps_part(&l, share_of(g, omp_get_thread_num(), omp_get_num_threads()));
 }
 
-void gx_lstm_steps_grad(float *dgates, float *dmemory, float *dout, const float *dy, const float *gates, const float *memory, const float *packed, const float *c0,
+void gx_lstm_steps_grad(float *dgates, float *dmemory, float *dout, const float *dy,
+	const float *gates, const float *memory, const float *packed, const float *c0,
 						const gx_steps *g, int threads) {
 	int64_t taken[2] = {0};
-	layer l = {.dgates = dgates, .dmemory = dmemory, .dout = dout, .dy = dy, .gates = (float *)gates, .memory = (float *)memory, .packed = packed, .c0 = c0, .g = g, .taken = taken};
+	layer l = {.dgates = dgates, .dmemory = dmemory, .dout = dout, .dy = dy,
+		.gates = (float *)gates, .memory = (float *)memory, .packed = packed, .c0 = c0, .g = g,
+		.taken = taken};
 	gx_team(threads);
 #pragma omp parallel num_threads(threads)
 	steps_grad_part(&l, share_of(g, omp_get_thread_num(), omp_get_num_threads()));

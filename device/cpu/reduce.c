@@ -4,15 +4,18 @@
 
 #include <math.h>
 
-// Products are rounded before they are added: sums agree on processors with and without fused operations.
+// Products are rounded before they are added: sums agree on processors with and without fused
+// operations.
 #pragma GCC optimize("fp-contract=off")
 
 enum {
-	PIECE = 16384, // elements that one piece of an axis covers when outer * inner alone is little work
+	// Elements that one piece of an axis covers when outer * inner alone is little work
+	PIECE = 16384,
 	BLOCK = 128,   // rows that are summed before they join the total, which bounds the error
 	COLS = 64,     // neighbouring results that are kept in registers
 	FEW = 16,      // parts of a short row
-	STRIP = 1024,  // neighbouring results of one item where there are many: memory is read in longer runs
+	// Neighbouring results of one item where there are many: memory is read in longer runs
+	STRIP = 1024,
 };
 
 typedef struct {
@@ -37,7 +40,8 @@ typedef struct {
 	static inline float join_##name(float r, float x) { return join; }
 REDUCTIONS(DEFINE_STEP)
 
-// A row (inner == 1) is reduced in interleaved parts, which join pairwise: COLS parts, or FEW where it is shorter.
+// A row (inner == 1) is reduced in interleaved parts, which join pairwise: COLS parts, or FEW where
+// it is shorter.
 #define DEFINE_ROW(name, neutral, parts) \
 	GX_CLONES static float name##_of_##parts(const float *a, int64_t n) { \
 		float part[parts]; \
@@ -56,7 +60,8 @@ REDUCTIONS(DEFINE_STEP)
 	static float row_##name(const float *a, int64_t n) { return n < COLS ? name##_of_FEW(a, n) : name##_of_COLS(a, n); }
 FOLDS(DEFINE_FOLD)
 
-// An extreme of a long row is found without a look at NaN, which is noted apart: the chains of operations are shorter.
+// An extreme of a long row is found without a look at NaN, which is noted apart: the chains of
+// operations are shorter.
 #define DEFINE_EXTREME(name, neutral, is) \
 	DEFINE_ROW(name, neutral, FEW) \
 	GX_CLONES static float long_##name(const float *a, int64_t n) { \
@@ -174,15 +179,18 @@ int64_t gx_reduce_scratch(int64_t outer, int64_t n, int64_t inner) {
 	return p == 1 ? 0 : outer * p * inner * (int64_t)sizeof(float);
 }
 
-void gx_reduce(int op, float *d, const float *a, int64_t outer, int64_t n, int64_t inner, float scale, int threads, float *scratch) {
-	int64_t pieces = count_pieces(outer, n, inner), width = outer * pieces * (inner / STRIP) >= threads ? STRIP : COLS;
+void gx_reduce(int op, float *d, const float *a, int64_t outer, int64_t n, int64_t inner,
+	float scale, int threads, float *scratch) {
+	int64_t pieces = count_pieces(outer, n, inner),
+		width = outer * pieces * (inner / STRIP) >= threads ? STRIP : COLS;
 	int64_t items = outer * pieces * ((inner + width - 1) / width);
 	if (pieces == 1) {
 		job j = {d, a, outer, n, inner, 1, width, scale};
 		gx_parallel(threads, items, 1, table[op][0], &j);
 		return;
 	}
-	job parts = {scratch, a, outer, n, inner, pieces, width, 1.0f}, join = {d, scratch, outer, n, inner, pieces, width, scale};
+	job parts = {scratch, a, outer, n, inner, pieces, width, 1.0f},
+		join = {d, scratch, outer, n, inner, pieces, width, scale};
 	gx_parallel(threads, items, 1, table[op][0], &parts);
 	gx_parallel(1, outer * inner, 1, table[op][1], &join);
 }
@@ -237,7 +245,8 @@ GX_CLONES static void arg_cols(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_arg(float *d, const float *a, int64_t outer, int64_t n, int64_t inner, int sign, int threads) {
+void gx_arg(float *d, const float *a, int64_t outer, int64_t n, int64_t inner, int sign,
+	int threads) {
 	arg_job j = {d, a, n, inner, sign};
 	if (n == 0) return;
 	if (inner == 1)

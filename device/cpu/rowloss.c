@@ -3,8 +3,8 @@
 #include "gx.h"
 #include "gxmath.h"
 
-// Rows go by blocks: while their values are in the cache they are multiplied with the weight, and, scaled by what the loss
-// makes of the results, added to the gradient.
+// Rows go by blocks: while their values are in the cache they are multiplied with the weight, and,
+// scaled by the gradients of the results, added to the gradient of the weight.
 
 enum {
 	BLOCK = 4,       // rows of a block
@@ -20,7 +20,9 @@ typedef struct {
 	int threads;
 } job;
 
-static int parts_of(const gx_row_loss *p, int threads) { return (int)gx_max(1, gx_min(threads, p->rows)); }
+static int parts_of(const gx_row_loss *p, int threads) {
+	return (int)gx_max(1, gx_min(threads, p->rows));
+}
 
 int64_t gx_row_loss_room(const gx_row_loss *p, int threads) {
 	int parts = parts_of(p, threads);
@@ -37,7 +39,8 @@ static inline __attribute__((always_inline)) float fold(const gx_v16 *v) {
 }
 
 // multiply writes the products of count rows with w.
-static inline __attribute__((always_inline)) void multiply(float *s, const float *x, const float *w, int64_t n, int count) {
+static inline __attribute__((always_inline)) void multiply(float *s, const float *x, const float *w,
+	int64_t n, int count) {
 	gx_v16 sum[BLOCK] = {0};
 	int64_t i = 0;
 	for (; i + LINE <= n; i += LINE) {
@@ -50,7 +53,8 @@ static inline __attribute__((always_inline)) void multiply(float *s, const float
 }
 
 // add adds count rows, each times its factor.
-static inline __attribute__((always_inline)) void add(float *d, const float *x, const float *factor, int64_t n, int count) {
+static inline __attribute__((always_inline)) void add(float *d, const float *x, const float *factor,
+	int64_t n, int count) {
 	int64_t i = 0;
 	for (; i + LINE <= n; i += LINE) {
 		gx_v16 v = GX_AT(d + i);
@@ -61,8 +65,9 @@ static inline __attribute__((always_inline)) void add(float *d, const float *x, 
 		for (int r = 0; r < count; r++) d[i] += x[r * n + i] * factor[r];
 }
 
-// block works on count rows from row at on and returns what they add to the gradient of the bias.
-static inline __attribute__((always_inline)) float block(const job *j, float *d, int64_t at, int count) {
+// block works on count rows from row at on and returns their part of the gradient of the bias.
+static inline __attribute__((always_inline)) float block(const job *j, float *d, int64_t at,
+	int count) {
 	const gx_row_loss *p = j->p;
 	float s[BLOCK], bias = j->bias ? j->bias[0] : 0.0f, sum = 0.0f;
 	const float *x = j->x + at * p->in;
@@ -79,7 +84,7 @@ static inline __attribute__((always_inline)) float block(const job *j, float *d,
 	return sum;
 }
 
-// part works on rows begin to end and adds to d, and returns what they add to the gradient of the bias.
+// part works on rows begin to end, adds to d, and returns their part of the gradient of the bias.
 GX_CLONES static float part(const job *j, float *d, int64_t begin, int64_t end) {
 	float sum = 0.0f;
 	if (d) memset(d, 0, (size_t)j->p->in * sizeof(float));
@@ -98,7 +103,8 @@ static void parts(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_row_loss_run(float *y, float *dw, float *db, const float *x, const float *w, const float *bias, const float *label, const gx_row_loss *p,
+void gx_row_loss_run(float *y, float *dw, float *db, const float *x, const float *w,
+	const float *bias, const float *label, const gx_row_loss *p,
 					 float *memory, int threads) {
 	int n = parts_of(p, threads);
 	job j = {y, dw, db, x, w, bias, label, p, memory + n, memory, n};

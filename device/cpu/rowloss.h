@@ -1,11 +1,12 @@
-// A dense layer of one output, a loss on it and the gradients of the layer, in one pass over the data.
+// A dense layer of one output, a loss on it and the gradients of the layer, in one pass over the
+// data.
 #ifndef GX_ROWLOSS_H
 #define GX_ROWLOSS_H
 
 #include <stdint.h>
 
-// gx_row_loss describes the layer: rows of in inputs. The output is the sigmoid of the result, or the result itself; its
-// gradient is that of output - label, or of its sign.
+// gx_row_loss describes the layer: rows of in inputs. The output is the sigmoid of the result, or
+// the result itself; its gradient is output - label, or the sign of this difference.
 typedef struct {
 	int64_t rows, in;
 	int sigmoid, sign;
@@ -14,9 +15,10 @@ typedef struct {
 // gx_row_loss_room is the number of floats that gx_row_loss_run needs for itself.
 int64_t gx_row_loss_room(const gx_row_loss *p, int threads);
 
-// gx_row_loss_run writes the outputs y, and the gradients of the weight and of the bias. The bias may be null, as may what
-// is not wanted.
-void gx_row_loss_run(float *y, float *dw, float *db, const float *x, const float *w, const float *bias, const float *label, const gx_row_loss *p,
+// gx_row_loss_run writes the outputs y, and the gradients of the weight and of the bias. The bias
+// may be null, and so may results that are not wanted.
+void gx_row_loss_run(float *y, float *dw, float *db, const float *x, const float *w,
+	const float *bias, const float *label, const gx_row_loss *p,
 					 float *memory, int threads);
 
 #endif

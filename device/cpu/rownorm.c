@@ -7,7 +7,7 @@
 enum { PIECE = 8192 }; // elements that are summed in float32 before they join a sum in float64
 
 typedef struct {
-	float *d, *a, *b; // what is written: elements, and per row or parameter
+	float *d, *a, *b; // results: per element, and per row or parameter
 	const float *x, *dy, *gamma, *beta, *mean, *std;
 	float *s, *q; // per row: sums of dy and dy*(x-mean)/std
 	const gx_rownorm *p;
@@ -20,7 +20,8 @@ typedef struct {
 	}
 
 // scale_row writes (x-m)*inv*gamma + beta with parameters per element.
-GX_CLONES static void scale_row(float *d, const float *x, const float *gamma, const float *beta, int64_t n, float m, float inv) {
+GX_CLONES static void scale_row(float *d, const float *x, const float *gamma, const float *beta,
+	int64_t n, float m, float inv) {
 	GX_EACH(i, 0, n) d[i] = (x[i] - m) * inv * gamma[i] + beta[i];
 }
 
@@ -40,11 +41,13 @@ static void forward_range(const void *arg, int64_t begin, int64_t end) {
 		if (p->per_element)
 			scale_row(j->d + r * p->n, x, j->gamma, j->beta, p->n, mean, 1.0f / std);
 		else
-			affine_row(j->d + r * p->n, x, p->n, j->gamma[r % p->params] / std, mean, j->beta[r % p->params]);
+			affine_row(j->d + r * p->n, x, p->n, j->gamma[r % p->params] / std, mean,
+				j->beta[r % p->params]);
 	}
 }
 
-void gx_rownorm_forward(float *y, float *mean, float *std, const float *x, const float *gamma, const float *beta, const gx_rownorm *p, int threads) {
+void gx_rownorm_forward(float *y, float *mean, float *std, const float *x, const float *gamma,
+	const float *beta, const gx_rownorm *p, int threads) {
 	job j = {.d = y, .a = mean, .b = std, .x = x, .gamma = gamma, .beta = beta, .p = p};
 	if (p->n > 0) gx_parallel(threads, p->rows, 1, forward_range, &j);
 }
@@ -55,16 +58,19 @@ GX_CLONES static void weigh_row(float *d, const float *dy, const float *gamma, i
 }
 
 // tilt_row writes a*dy + b*(x-m) + c.
-GX_CLONES static void tilt_row(float *d, const float *dy, const float *x, int64_t n, float a, float b, float m, float c) {
+GX_CLONES static void tilt_row(float *d, const float *dy, const float *x, int64_t n, float a,
+	float b, float m, float c) {
 	GX_EACH(i, 0, n) d[i] = a * dy[i] + b * (x[i] - m) + c;
 }
 
 // tilt_scaled_row is tilt_row of dy*gamma.
-GX_CLONES static void tilt_scaled_row(float *d, const float *dy, const float *gamma, const float *x, int64_t n, float a, float b, float m, float c) {
+GX_CLONES static void tilt_scaled_row(float *d, const float *dy, const float *gamma, const float *x,
+	int64_t n, float a, float b, float m, float c) {
 	GX_EACH(i, 0, n) d[i] = a * (dy[i] * gamma[i]) + b * (x[i] - m) + c;
 }
 
-// row_sums returns the sums of g*dy and g*dy*(x-mean), g being gamma where it is per element and otherwise 1.
+// row_sums returns the sums of g*dy and g*dy*(x-mean), g being gamma where it is per element and
+// otherwise 1.
 static void row_sums(const job *j, int64_t r, double *s, double *q) {
 	const gx_rownorm *p = j->p;
 	const float *dy = j->dy + r * p->n, *x = j->x + r * p->n;
@@ -92,7 +98,8 @@ static void grad_range(const void *arg, int64_t begin, int64_t end) {
 		j->q[r] = (float)(q * inv);
 		if (!j->d) continue;
 		double gamma = p->per_element ? 1.0 : (double)j->gamma[r % p->params], n = (double)p->n;
-		float a = (float)(gamma * inv), b = (float)(-gamma * q * inv * inv * inv / n), c = (float)(-gamma * s * inv / n);
+		float a = (float)(gamma * inv), b = (float)(-gamma * q * inv * inv * inv / n),
+			c = (float)(-gamma * s * inv / n);
 		int64_t at = r * p->n;
 		if (p->per_element)
 			tilt_scaled_row(j->d + at, j->dy + at, j->gamma, j->x + at, p->n, a, b, j->mean[r], c);
@@ -101,7 +108,8 @@ static void grad_range(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-// columns_range adds rows up for parameters [begin, end), COLS at a time and some rows before they join the total.
+// columns_range adds rows up for parameters [begin, end), COLS at a time and some rows before they
+// join the total.
 GX_CLONES static void columns_range(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	const gx_rownorm *p = j->p;
@@ -134,9 +142,14 @@ static void add_rows(const job *j) {
 	}
 }
 
-void gx_rownorm_grad(float *dx, float *dgamma, float *dbeta, const float *dy, const float *x, const float *gamma, const float *mean, const float *std, const gx_rownorm *p, float *scratch, int threads) {
-	job j = {.d = dx, .a = dgamma, .b = dbeta, .x = x, .dy = dy, .gamma = gamma, .mean = mean, .std = std, .s = scratch, .q = scratch + p->rows, .p = p};
-	if (p->per_element && (dgamma || dbeta)) gx_parallel(threads, p->params, COLS, columns_range, &j); // before dx replaces dy
+void gx_rownorm_grad(float *dx, float *dgamma, float *dbeta, const float *dy, const float *x,
+	const float *gamma, const float *mean, const float *std, const gx_rownorm *p, float *scratch,
+	int threads) {
+	job j = {.d = dx, .a = dgamma, .b = dbeta, .x = x, .dy = dy, .gamma = gamma, .mean = mean,
+		.std = std, .s = scratch, .q = scratch + p->rows, .p = p};
+	// Before dx replaces dy
+	if (p->per_element && (dgamma || dbeta))
+		gx_parallel(threads, p->params, COLS, columns_range, &j);
 	if (!p->per_element || dx) gx_parallel(threads, p->rows, 1, grad_range, &j);
 	if (!p->per_element) add_rows(&j);
 }

@@ -1,4 +1,5 @@
-// Sums over rows in COLS interleaved parts, which join pairwise. Include it after switching fused operations off.
+// Sums over rows in COLS interleaved parts, which join pairwise. Include it after switching fused
+// operations off.
 #ifndef GX_ROWS_H
 #define GX_ROWS_H
 
@@ -43,7 +44,8 @@ GX_CLONES GX_MAYBE static float dot_row(const float *dy, const float *x, int64_t
 	return part[0];
 }
 
-GX_CLONES GX_MAYBE static void affine_row(float *d, const float *x, int64_t n, float a, float m, float b) {
+GX_CLONES GX_MAYBE static void affine_row(float *d, const float *x, int64_t n, float a, float m,
+	float b) {
 	GX_EACH(i, 0, n) d[i] = (x[i] - m) * a + b;
 }
 

@@ -4,10 +4,12 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-// make_lanes settles where the numbers of narrow rows come from: from two rows, or from two vectors of one.
+// make_lanes settles where the numbers of narrow rows come from: from two rows, or from two vectors
+// of one.
 static void make_lanes(gx_sheet *s) {
 	const gx_axis *w = &s->w;
-	s->narrow = w->out <= GX_LANES / 2 && w->in <= GX_LANES ? 2 : w->out <= GX_LANES && w->in <= 2 * GX_LANES;
+	s->narrow = w->out <= GX_LANES / 2 && w->in <= GX_LANES ? 2
+		: w->out <= GX_LANES && w->in <= 2 * GX_LANES;
 	for (int t = 0; t < w->taps; t++)
 		for (int64_t l = 0; l < s->narrow * w->out; l++) {
 			int64_t column = l % w->out * w->step + w->at[t];
@@ -22,7 +24,8 @@ static int is_by_rows(const gx_sheet *s) { return !s->narrow && s->w.step == 2; 
 gx_sheet gx_sheet_of(const gx_axis *h, const gx_axis *w, int64_t rows) {
 	gx_sheet s = {.h = *h, .w = *w, .rows = rows, .top = h->at[0]};
 	int64_t bottom = h->at[0];
-	for (int t = 1; t < h->taps; t++) s.top = gx_min(s.top, h->at[t]), bottom = gx_max(bottom, h->at[t]);
+	for (int t = 1; t < h->taps; t++)
+		s.top = gx_min(s.top, h->at[t]), bottom = gx_max(bottom, h->at[t]);
 	s.classes = gx_min(h->step, bottom - s.top + 1);
 	s.depth = rows + (bottom - s.top) / h->step;
 	make_lanes(&s);
@@ -34,8 +37,10 @@ gx_sheet gx_sheet_of(const gx_axis *h, const gx_axis *w, int64_t rows) {
 void gx_sheet_offsets(const gx_sheet *s, int64_t channels, int32_t *at) {
 	for (int64_t c = 0; c < channels; c++)
 		for (int h = 0; h < s->h.taps; h++) {
-			int64_t lag = s->h.at[h] - s->top, row = lag % s->h.step * s->copy + lag / s->h.step * s->w.out;
-			for (int w = 0; w < s->w.taps; w++) *at++ = (int32_t)(c * s->plane + w * s->classes * s->copy + row);
+			int64_t lag = s->h.at[h] - s->top,
+				row = lag % s->h.step * s->copy + lag / s->h.step * s->w.out;
+			for (int w = 0; w < s->w.taps; w++)
+				*at++ = (int32_t)(c * s->plane + w * s->classes * s->copy + row);
 		}
 }
 
@@ -45,7 +50,8 @@ typedef struct {
 } span;
 
 static span inside(const gx_axis *w, int64_t at) {
-	span s = {at < 0 ? (-at + w->step - 1) / w->step : 0, w->in > at ? (w->in - at + w->step - 1) / w->step : 0};
+	span s = {at < 0 ? (-at + w->step - 1) / w->step : 0,
+		w->in > at ? (w->in - at + w->step - 1) / w->step : 0};
 	s.end = gx_min(s.end, w->out);
 	s.begin = gx_min(s.begin, s.end);
 	return s;
@@ -72,7 +78,8 @@ INLINE void copy(float *d, const float *s, int64_t n, int64_t step) {
 
 // copy_last is copy where vectors could end behind the plane.
 INLINE void copy_last(float *d, const float *s, int64_t n, int64_t step) {
-	int64_t whole = gx_max(0, n - GX_LANES) / GX_LANES * GX_LANES; // and one vector that may be cut off
+	// And one vector that may be cut off
+	int64_t whole = gx_max(0, n - GX_LANES) / GX_LANES * GX_LANES;
 	copy(d, s, whole, step);
 	for (int64_t i = whole; i < n; i++) d[i] = s[i * step];
 }
@@ -113,8 +120,8 @@ INLINE void narrow_row(const gx_sheet *s, float *d, int taps, gx_v16 x, gx_v16 y
 		GX_AT(d + t * between) = (gx_v16)((gx_i16)__builtin_shuffle(x, y, lane[t]) & some[t]);
 }
 
-// narrow copies the rows of a band as taps from tap on meet them, at most three taps. Vectors of the
-// first safe rows end inside the plane.
+// narrow copies the rows of a band as taps from tap on meet them, at most three taps. Vectors of
+// the first safe rows end inside the plane.
 INLINE void narrow(const gx_sheet *s, float *d, const float *plane, int tap, int taps,
 	const band *b, int64_t safe) {
 	gx_i16 lane[3], some[3];
@@ -161,7 +168,8 @@ INLINE void wide(const gx_sheet *s, float *d, const float *plane, int tap, const
 	}
 }
 
-// by_classes copies planes class by class, a class being the rows with one remainder modulo the step.
+// by_classes copies planes class by class, a class being the rows with one remainder modulo the
+// step.
 INLINE void by_classes(const gx_sheet *s, float *d, const float *planes, int64_t channels,
 	int64_t row, int64_t depth) {
 	int taps = s->w.taps;

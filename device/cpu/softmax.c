@@ -42,7 +42,8 @@ INLINE gx_v16 tail(const float *x, int64_t n, float rest) {
 	return GX_AT(t);
 }
 
-// FOLD defines what makes one number of a row, read in four vectors side by side.
+// FOLD defines a function that makes one number of a row, which it reads in four vectors side by
+// side.
 #define FOLD(name, rest, join) \
 	INLINE float name(const float *x, int64_t n) { \
 		gx_v16 v[4]; \
@@ -62,7 +63,7 @@ INLINE void exp_row(float *d, const float *x, int64_t n, float m, float s) {
 	GX_EACH(i, 0, n) d[i] = gx_exp_down((x[i] - m) * s);
 }
 
-// sum_exp_row returns the sum of what exp_row writes.
+// sum_exp_row returns the sum of the numbers that exp_row writes.
 INLINE float sum_exp_row(const float *x, int64_t n, float m, float s) {
 	float e[PIECE];
 	double sum = 0;
@@ -126,7 +127,8 @@ GX_CLONES static void cols(const void *arg, int64_t begin, int64_t end) {
 		float *d = j->d + base, m[COLS], sum[COLS];
 		for (int k = 0; k < w; k++) m[k] = x[k] * j->s, sum[k] = 0;
 		for (int64_t i = 1; i < j->n; i++)
-			for (int k = 0; k < w; k++) m[k] = x[i * stride + k] * j->s > m[k] ? x[i * stride + k] * j->s : m[k];
+			for (int k = 0; k < w; k++)
+				m[k] = x[i * stride + k] * j->s > m[k] ? x[i * stride + k] * j->s : m[k];
 		for (int64_t i = 0; i < j->n; i++)
 			for (int k = 0; k < w; k++) sum[k] += gx_exp_down(x[i * stride + k] * j->s - m[k]);
 		for (int k = 0; k < w; k++) sum[k] = j->log ? gx_log(sum[k]) : 1.0f / sum[k];
@@ -138,7 +140,8 @@ GX_CLONES static void cols(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inner, float temperature, int log, int threads) {
+void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inner,
+	float temperature, int log, int threads) {
 	job j = {d, x, 0, n, inner, 1.0f / temperature, log};
 	if (n == 0 || inner == 0) return;
 	if (inner == 1)
@@ -147,12 +150,14 @@ void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inne
 		gx_parallel(threads, outer * ((inner + COLS - 1) / COLS), 1, cols, &j);
 }
 
-void gx_bias_softmax(float *d, const float *x, const float *bias, int64_t outer, int64_t n, int threads) {
+void gx_bias_softmax(float *d, const float *x, const float *bias, int64_t outer, int64_t n,
+	int threads) {
 	job j = {d, x, bias, n, 1, 1.0f, 0};
 	if (n > 0) gx_parallel(threads, outer, 4, biased_rows, &j);
 }
 
-static inline __attribute__((always_inline)) void grad_row(float *d, const float *dy, const float *y, int64_t n, float s, int log) {
+static inline __attribute__((always_inline)) void grad_row(float *d, const float *dy,
+	const float *y, int64_t n, float s, int log) {
 	double total = 0;
 	for (int64_t i = 0; i < n; i += PIECE) {
 		float t[PIECE];
@@ -194,7 +199,8 @@ GX_CLONES static void grad_cols(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-void gx_softmax_grad(float *dx, const float *dy, const float *y, int64_t outer, int64_t n, int64_t inner, float temperature, int log, int threads) {
+void gx_softmax_grad(float *dx, const float *dy, const float *y, int64_t outer, int64_t n,
+	int64_t inner, float temperature, int log, int threads) {
 	job j = {dx, dy, y, n, inner, 1.0f / temperature, log};
 	if (n == 0 || inner == 0) return;
 	if (inner == 1)
@@ -211,7 +217,8 @@ typedef struct {
 } loss_job;
 
 // loss_row writes n of the gradients of a row, from class from on.
-INLINE void loss_row(float *d, const float *y, int64_t label, const gx_softmax_loss *p, float scale, int64_t from, int64_t n) {
+INLINE void loss_row(float *d, const float *y, int64_t label, const gx_softmax_loss *p, float scale,
+	int64_t from, int64_t n) {
 	float off = p->smooth / (float)gx_max(1, p->n - 1), on = 1.0f - p->smooth;
 	if (p->use_ignore && label == p->ignore) {
 		memset(d, 0, (size_t)n * sizeof(float));
@@ -224,7 +231,8 @@ INLINE void loss_row(float *d, const float *y, int64_t label, const gx_softmax_l
 }
 
 // loss_cols does the same for classes that lie inner apart.
-INLINE void loss_cols(float *dx, const float *y, const float *label, const gx_softmax_loss *p, float scale) {
+INLINE void loss_cols(float *dx, const float *y, const float *label, const gx_softmax_loss *p,
+	float scale) {
 	int64_t inner = p->inner;
 	float off = p->smooth / (float)gx_max(1, p->n - 1), on = 1.0f - p->smooth;
 	for (int64_t i = 0; i < p->n; i++)
@@ -252,16 +260,19 @@ float gx_softmax_loss_scale(const float *label, const gx_softmax_loss *p) {
 	return p->scale / (float)gx_max(1, count);
 }
 
-void gx_softmax_loss_grad(float *dx, const float *y, const float *label, const gx_softmax_loss *p, int threads) {
+void gx_softmax_loss_grad(float *dx, const float *y, const float *label, const gx_softmax_loss *p,
+	int threads) {
 	loss_job j = {dx, y, label, p, gx_softmax_loss_scale(label, p)};
 	gx_parallel(threads, p->outer, 16, loss_range, &j);
 }
 
-GX_CLONES void gx_softmax_loss_columns(float *d, int64_t step, float *sum, const float *y, const float *label, const gx_softmax_loss *p, float scale,
+GX_CLONES void gx_softmax_loss_columns(float *d, int64_t step, float *sum, const float *y,
+	const float *label, const gx_softmax_loss *p, float scale,
 									   int64_t from, int64_t n) {
 	enum {
 		GROUP = 32, // rows whose sums are added at once: short sums of short sums round less
-		AHEAD = 8,  // rows of y are far apart, and nothing but a hint fetches the next before it is needed
+		// Rows of y are far apart, and nothing but a hint fetches the next before it is needed
+		AHEAD = 8,
 	};
 	float part[GX_LOSS_COLUMNS];
 	memset(sum, 0, (size_t)n * sizeof(float));
@@ -270,7 +281,8 @@ GX_CLONES void gx_softmax_loss_columns(float *d, int64_t step, float *sum, const
 		memset(part, 0, (size_t)n * sizeof(float));
 		for (int64_t r = top; r < bottom; r++) {
 			float *row = d + r * step;
-			for (int64_t i = 0; i < n; i += GX_LANES) __builtin_prefetch(y + (r + AHEAD) * p->n + from + i);
+			for (int64_t i = 0; i < n; i += GX_LANES)
+				__builtin_prefetch(y + (r + AHEAD) * p->n + from + i);
 			loss_row(row, y + r * p->n + from, (int64_t)label[r], p, scale, from, n);
 			GX_EACH(i, 0, n) part[i] += row[i];
 		}

@@ -7,7 +7,8 @@
 
 // lines16 and lines64 copy n bytes, full cache lines of d, past the caches.
 static void lines16(char *d, const char *s, size_t n) {
-	for (size_t i = 0; i < n; i += 16) _mm_stream_ps((float *)(d + i), _mm_loadu_ps((const float *)(s + i)));
+	for (size_t i = 0; i < n; i += 16)
+		_mm_stream_ps((float *)(d + i), _mm_loadu_ps((const float *)(s + i)));
 }
 
 WIDE static void lines64(char *d, const char *s, size_t n) {
@@ -18,7 +19,8 @@ WIDE static void lines64(char *d, const char *s, size_t n) {
 WIDE static void bytes64(char *d, const char *s, size_t n) {
 	size_t i = 0;
 	for (; i + 256 <= n; i += 256) {
-		__m512 a = _mm512_loadu_ps(s + i), b = _mm512_loadu_ps(s + i + 64), c = _mm512_loadu_ps(s + i + 128), e = _mm512_loadu_ps(s + i + 192);
+		__m512 a = _mm512_loadu_ps(s + i), b = _mm512_loadu_ps(s + i + 64),
+			c = _mm512_loadu_ps(s + i + 128), e = _mm512_loadu_ps(s + i + 192);
 		_mm512_storeu_ps(d + i, a);
 		_mm512_storeu_ps(d + i + 64, b);
 		_mm512_storeu_ps(d + i + 128, c);
@@ -56,4 +58,6 @@ void gx_copy_past(void *d, const void *s, size_t n) { memcpy(d, s, n); }
 void gx_streamed(void) {}
 #endif
 
-void gx_stream(float *d, const float *s, int64_t n) { gx_copy_past(d, s, (size_t)n * sizeof(float)); }
+void gx_stream(float *d, const float *s, int64_t n) {
+	gx_copy_past(d, s, (size_t)n * sizeof(float));
+}

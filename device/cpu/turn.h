@@ -8,7 +8,8 @@
 #define GX_WIDE __attribute__((target("arch=x86-64-v4")))
 
 // gx_merge is one step of the transposition: groups of four and of eight change places.
-static inline __attribute__((always_inline)) GX_WIDE void gx_merge(__m512 *d, const __m512 *s, int i, int by) {
+static inline __attribute__((always_inline)) GX_WIDE void gx_merge(__m512 *d, const __m512 *s,
+	int i, int by) {
 	d[i] = _mm512_shuffle_f32x4(s[i], s[i + by], 0x88);
 	d[i + by] = _mm512_shuffle_f32x4(s[i], s[i + by], 0xdd);
 }

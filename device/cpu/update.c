@@ -16,9 +16,12 @@ typedef struct {
 	float limit; // of the gradient, infinite for none
 } job;
 
-static inline float clip(float g, float limit) { return g > limit ? limit : (g < -limit ? -limit : g); }
+static inline float clip(float g, float limit) {
+	return g > limit ? limit : (g < -limit ? -limit : g);
+}
 
-static job make(float *out, const float *w, const float *g, float *a, float *b, const gx_update *p) {
+static job make(float *out, const float *w, const float *g, float *a, float *b,
+	const gx_update *p) {
 	return (job){out, a, b, w, g, *p, p->clip < 0.0f ? INFINITY : p->clip};
 }
 
@@ -26,7 +29,8 @@ GX_CLONES static void sgd(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	float *out = j->out;
 	const float *w = j->w, *g = j->g;
-	const float lr = j->p.lr, keep = (float)(1.0 - (double)j->p.lr * (double)j->p.wd), rescale = j->p.rescale, limit = j->limit;
+	const float lr = j->p.lr, keep = (float)(1.0 - (double)j->p.lr * (double)j->p.wd),
+		rescale = j->p.rescale, limit = j->limit;
 	GX_EACH(i, begin, end) out[i] = keep * w[i] - lr * clip(rescale * g[i], limit);
 }
 
@@ -34,7 +38,8 @@ GX_CLONES static void sgd_momentum(const void *arg, int64_t begin, int64_t end) 
 	const job *j = arg;
 	float *out = j->out, *mom = j->a;
 	const float *w = j->w, *g = j->g;
-	const float lr = j->p.lr, decay = j->p.lr * j->p.wd, m = j->p.momentum, rescale = j->p.rescale, limit = j->limit;
+	const float lr = j->p.lr, decay = j->p.lr * j->p.wd, m = j->p.momentum, rescale = j->p.rescale,
+		limit = j->limit;
 	GX_EACH(i, begin, end) {
 		float v = m * mom[i] - decay * w[i] - lr * clip(rescale * g[i], limit);
 		mom[i] = v;
@@ -46,7 +51,8 @@ GX_CLONES static void nag(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	float *out = j->out, *mom = j->a;
 	const float *w = j->w, *g = j->g;
-	const float lr = j->p.lr, wd = j->p.wd, m = j->p.momentum, rescale = j->p.rescale, limit = j->limit;
+	const float lr = j->p.lr, wd = j->p.wd, m = j->p.momentum, rescale = j->p.rescale,
+		limit = j->limit;
 	GX_EACH(i, begin, end) {
 		float step = lr * (clip(rescale * g[i], limit) + wd * w[i]), v = m * mom[i] - step;
 		mom[i] = v;
@@ -58,7 +64,8 @@ GX_CLONES static void adam(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	float *out = j->out, *mean = j->a, *var = j->b;
 	const float *w = j->w, *g = j->g;
-	const float lr = j->p.lr, wd = j->p.wd, b1 = j->p.beta1, b2 = j->p.beta2, eps = j->p.eps, rescale = j->p.rescale, limit = j->limit;
+	const float lr = j->p.lr, wd = j->p.wd, b1 = j->p.beta1, b2 = j->p.beta2, eps = j->p.eps,
+		rescale = j->p.rescale, limit = j->limit;
 	const float c1 = 1.0f - b1, c2 = 1.0f - b2;
 	GX_EACH(i, begin, end) {
 		float d = clip(rescale * g[i] + wd * w[i], limit);
@@ -74,17 +81,20 @@ void gx_sgd(float *out, const float *w, const float *g, const gx_update *p, int 
 	gx_parallel(threads, p->n, GRAIN, sgd, &j);
 }
 
-void gx_sgd_momentum(float *out, const float *w, const float *g, float *mom, const gx_update *p, int threads) {
+void gx_sgd_momentum(float *out, const float *w, const float *g, float *mom, const gx_update *p,
+	int threads) {
 	job j = make(out, w, g, mom, 0, p);
 	gx_parallel(threads, p->n, GRAIN, sgd_momentum, &j);
 }
 
-void gx_nag(float *out, const float *w, const float *g, float *mom, const gx_update *p, int threads) {
+void gx_nag(float *out, const float *w, const float *g, float *mom, const gx_update *p,
+	int threads) {
 	job j = make(out, w, g, mom, 0, p);
 	gx_parallel(threads, p->n, GRAIN, nag, &j);
 }
 
-void gx_adam(float *out, const float *w, const float *g, float *mean, float *var, const gx_update *p, int threads) {
+void gx_adam(float *out, const float *w, const float *g, float *mean, float *var,
+	const gx_update *p, int threads) {
 	job j = make(out, w, g, mean, var, p);
 	gx_parallel(threads, p->n, GRAIN, adam, &j);
 }

@@ -28,11 +28,14 @@ int gcu_blas_open(gcu_blas *f, void *ctx, void *stream, int math, void **handle)
 	return err;
 }
 
-int gcu_blas_gemm(gcu_blas *f, void *ctx, void *handle, const gcu_gemm *g, const void *a, const void *b, void *c) {
+int gcu_blas_gemm(gcu_blas *f, void *ctx, void *handle, const gcu_gemm *g, const void *a,
+	const void *b, void *c) {
 	int err = cuCtxSetCurrent(ctx);
 	if (err) return err;
 	float fa = (float)g->alpha, fb = (float)g->beta;
-	const void *alpha = g->doubles ? (const void *)&g->alpha : &fa, *beta = g->doubles ? (const void *)&g->beta : &fb;
-	return f->GemmStridedBatchedEx(handle, g->ta, g->tb, g->m, g->n, g->k, alpha, a, g->type, g->lda, g->sa, b, g->type, g->ldb, g->sb, beta, c, g->type, g->ldc,
+	const void *alpha = g->doubles ? (const void *)&g->alpha : &fa,
+		*beta = g->doubles ? (const void *)&g->beta : &fb;
+	return f->GemmStridedBatchedEx(handle, g->ta, g->tb, g->m, g->n, g->k, alpha, a, g->type,
+		g->lda, g->sa, b, g->type, g->ldb, g->sb, beta, c, g->type, g->ldc,
 	                               g->sc, g->batch, g->compute, -1);
 }

@@ -9,7 +9,8 @@ typedef struct {
 	int (*Create_v2)(void **);
 	int (*SetStream_v2)(void *, void *);
 	int (*SetMathMode)(void *, int);
-	int (*GemmStridedBatchedEx)(void *, int, int, int, int, int, const void *, const void *, int, int, long long, const void *, int, int, long long, const void *,
+	int (*GemmStridedBatchedEx)(void *, int, int, int, int, int, const void *, const void *, int,
+		int, long long, const void *, int, int, long long, const void *,
 	                            void *, int, int, long long, int, int, int);
 } gcu_blas;
 
@@ -22,6 +23,7 @@ typedef struct {
 
 int gcu_blas_load(void *lib, gcu_blas *f, const char **missing);
 int gcu_blas_open(gcu_blas *f, void *ctx, void *stream, int math, void **handle);
-int gcu_blas_gemm(gcu_blas *f, void *ctx, void *handle, const gcu_gemm *g, const void *a, const void *b, void *c);
+int gcu_blas_gemm(gcu_blas *f, void *ctx, void *handle, const gcu_gemm *g, const void *a,
+	const void *b, void *c);
 
 #endif

@@ -14,7 +14,8 @@ const char *gcu_why_not(void);
 const char *gcu_error_name(int code);
 const char *gcu_error_text(int code);
 
-int gcu_launch(void *ctx, void *fn, void *stream, unsigned gx, unsigned gy, unsigned bx, unsigned by, const uint64_t *args);
+int gcu_launch(void *ctx, void *fn, void *stream, unsigned gx, unsigned gy, unsigned bx,
+	unsigned by, const uint64_t *args);
 int gcu_record(void *ctx, void *event, void *stream);
 int gcu_wait(void *ctx, void *stream, void *event);
 int gcu_query(void *event);

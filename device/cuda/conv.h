@@ -29,9 +29,12 @@ int gcu_dnn_conv_math(gcu_dnn *f, gcu_dnn_conv *c, int kind, int math);
 
 // The operands a and b are x and w forward, w and dy for the gradient of the data, x and dy for the
 // gradient of the weight; to is the result.
-int gcu_dnn_conv_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, const void *a, const void *b, void *to, void *space, size_t bytes,
+int gcu_dnn_conv_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, const void *a,
+	const void *b, void *to, void *space, size_t bytes,
                       int *found, gcu_dnn_perf *list, int most);
-int gcu_dnn_conv_size(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, int algo, size_t *bytes);
-int gcu_dnn_conv_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, int algo, const void *a, const void *b, void *to, void *space, size_t bytes);
+int gcu_dnn_conv_size(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, int algo,
+	size_t *bytes);
+int gcu_dnn_conv_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, int algo,
+	const void *a, const void *b, void *to, void *space, size_t bytes);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct {
 } gcu_dnn_perf;
 
 // The used parts of the library, each with its own functions. All parts need the first.
-enum { gcu_dnn_core, gcu_dnn_convolution, gcu_dnn_pooling, gcu_dnn_softmax, gcu_dnn_norm, gcu_dnn_recurrent, gcu_dnn_parts };
+enum { gcu_dnn_core, gcu_dnn_convolution, gcu_dnn_pooling, gcu_dnn_softmax, gcu_dnn_norm,
+	gcu_dnn_recurrent, gcu_dnn_parts };
 
 // The library's functions. The functions of a missing part are zero.
 typedef struct {
@@ -38,46 +39,63 @@ typedef struct {
 	int (*SetConvolutionMathType)(void *, int);
 	int (*DestroyConvolutionDescriptor)(void *);
 	// The three kinds of a convolution: forward, gradient of the data, gradient of the weight.
-	int (*Find[3])(void *, const void *, const void *, const void *, const void *, const void *, const void *, void *, int, int *, gcu_dnn_perf *, void *, size_t);
+	int (*Find[3])(void *, const void *, const void *, const void *, const void *, const void *,
+		const void *, void *, int, int *, gcu_dnn_perf *, void *, size_t);
 	int (*Size[3])(void *, const void *, const void *, const void *, const void *, int, size_t *);
-	int (*Run[3])(void *, const void *, const void *, const void *, const void *, const void *, const void *, int, void *, size_t, const void *, const void *, void *);
+	int (*Run[3])(void *, const void *, const void *, const void *, const void *, const void *,
+		const void *, int, void *, size_t, const void *, const void *, void *);
 
 	int (*CreatePoolingDescriptor)(void **);
 	int (*SetPoolingNdDescriptor)(void *, int, int, int, const int *, const int *, const int *);
 	int (*DestroyPoolingDescriptor)(void *);
-	int (*PoolingForward)(void *, const void *, const void *, const void *, const void *, const void *, const void *, void *);
-	int (*PoolingBackward)(void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *,
+	int (*PoolingForward)(void *, const void *, const void *, const void *, const void *,
+		const void *, const void *, void *);
+	int (*PoolingBackward)(void *, const void *, const void *, const void *, const void *,
+		const void *, const void *, const void *, const void *, const void *,
 	                       const void *, void *);
 
-	int (*SoftmaxForward)(void *, int, int, const void *, const void *, const void *, const void *, const void *, void *);
-	int (*SoftmaxBackward)(void *, int, int, const void *, const void *, const void *, const void *, const void *, const void *, const void *, void *);
+	int (*SoftmaxForward)(void *, int, int, const void *, const void *, const void *, const void *,
+		const void *, void *);
+	int (*SoftmaxBackward)(void *, int, int, const void *, const void *, const void *, const void *,
+		const void *, const void *, const void *, void *);
 
 	int (*DeriveBNTensorDescriptor)(void *, const void *, int);
-	int (*BatchNormalizationForwardInference)(void *, int, const void *, const void *, const void *, const void *, const void *, void *, const void *, const void *,
+	int (*BatchNormalizationForwardInference)(void *, int, const void *, const void *, const void *,
+		const void *, const void *, void *, const void *, const void *,
 	                                          const void *, const void *, const void *, double);
-	int (*BatchNormalizationForwardTraining)(void *, int, const void *, const void *, const void *, const void *, const void *, void *, const void *, const void *,
-	                                         const void *, double, void *, void *, double, void *, void *);
-	int (*BatchNormalizationBackward)(void *, int, const void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *,
-	                                  const void *, void *, const void *, const void *, void *, void *, double, const void *, const void *);
+	int (*BatchNormalizationForwardTraining)(void *, int, const void *, const void *, const void *,
+		const void *, const void *, void *, const void *, const void *,
+	                                         const void *, double, void *, void *, double, void *,
+		void *);
+	int (*BatchNormalizationBackward)(void *, int, const void *, const void *, const void *,
+		const void *, const void *, const void *, const void *, const void *,
+	                                  const void *, void *, const void *, const void *, void *,
+		void *, double, const void *, const void *);
 
 	int (*CreateDropoutDescriptor)(void **);
 	int (*SetDropoutDescriptor)(void *, void *, float, void *, size_t, unsigned long long);
 	int (*DestroyDropoutDescriptor)(void *);
 	int (*CreateRNNDescriptor)(void **);
-	int (*SetRNNDescriptor)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t, int32_t, int32_t, void *, uint32_t);
+	int (*SetRNNDescriptor)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t,
+		int32_t, int32_t, void *, uint32_t);
 	int (*DestroyRNNDescriptor)(void *);
 	int (*CreateRNNDataDescriptor)(void **);
 	int (*SetRNNDataDescriptor)(void *, int, int, int, int, int, const int *, void *);
 	int (*DestroyRNNDataDescriptor)(void *);
 	int (*GetRNNTempSpaceSizes)(void *, void *, int, void *, size_t *, size_t *);
 	int (*GetRNNWeightSpaceSize)(void *, void *, size_t *);
-	int (*GetRNNWeightParams)(void *, void *, int32_t, size_t, const void *, int32_t, void *, void **, void *, void **);
+	int (*GetRNNWeightParams)(void *, void *, int32_t, size_t, const void *, int32_t, void *,
+		void **, void *, void **);
 	int (*GetTensorNdDescriptor)(void *, int, int *, int *, int *, int *);
-	int (*RNNForward)(void *, void *, int, const int32_t *, void *, const void *, void *, void *, void *, const void *, void *, void *, const void *, void *, size_t,
+	int (*RNNForward)(void *, void *, int, const int32_t *, void *, const void *, void *, void *,
+		void *, const void *, void *, void *, const void *, void *, size_t,
 	                  const void *, size_t, void *, size_t, void *);
-	int (*RNNBackwardData)(void *, void *, const int32_t *, void *, const void *, const void *, void *, void *, void *, const void *, const void *, void *, void *,
-	                       const void *, const void *, void *, size_t, const void *, size_t, void *, size_t, void *);
-	int (*RNNBackwardWeights)(void *, void *, int, const int32_t *, void *, const void *, void *, const void *, void *, const void *, size_t, void *, size_t, void *,
+	int (*RNNBackwardData)(void *, void *, const int32_t *, void *, const void *, const void *,
+		void *, void *, void *, const void *, const void *, void *, void *,
+	                       const void *, const void *, void *, size_t, const void *, size_t, void *,
+		size_t, void *);
+	int (*RNNBackwardWeights)(void *, void *, int, const int32_t *, void *, const void *, void *,
+		const void *, void *, const void *, size_t, void *, size_t, void *,
 	                          size_t, void *);
 } gcu_dnn;
 

@@ -19,7 +19,9 @@ int gcu_dnn_pool_make(gcu_dnn *f, const gcu_dnn_pool *s, gcu_dnn_layer *l) {
 	int err = gcu_dnn_tensor(f, &l->x, s->type, 2 + s->axes, s->x, s->xs);
 	if (!err) err = gcu_dnn_tensor(f, &l->y, s->type, 2 + s->axes, s->y, s->ys);
 	if (!err) err = f->CreatePoolingDescriptor(&l->op);
-	if (!err) err = f->SetPoolingNdDescriptor(l->op, s->mode, drop_nan, s->axes, s->kernel, s->pad, s->stride);
+	if (!err)
+		err = f->SetPoolingNdDescriptor(l->op, s->mode, drop_nan, s->axes, s->kernel, s->pad,
+			s->stride);
 	return made(f, l, err);
 }
 
@@ -54,41 +56,52 @@ void gcu_dnn_layer_free(gcu_dnn *f, gcu_dnn_layer *l) {
 	int err = cuCtxSetCurrent(ctx); \
 	if (err) return err;
 
-int gcu_dnn_pool_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y, const void *x) {
+int gcu_dnn_pool_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y,
+	const void *x) {
 	BEGIN
 	return f->PoolingForward(handle, l->op, one, l->x, x, none, l->y, y);
 }
 
-int gcu_dnn_pool_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx, const void *dy, const void *x, const void *y) {
+int gcu_dnn_pool_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx,
+	const void *dy, const void *x, const void *y) {
 	BEGIN
 	return f->PoolingBackward(handle, l->op, one, l->y, y, l->y, dy, l->x, x, none, l->x, dx);
 }
 
 enum { each_channel = 1 };
 
-int gcu_dnn_softmax_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y, const void *x) {
+int gcu_dnn_softmax_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y,
+	const void *x) {
 	BEGIN
 	return f->SoftmaxForward(handle, l->mode, each_channel, one, l->x, x, none, l->x, y);
 }
 
-int gcu_dnn_softmax_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx, const void *dy, const void *y) {
+int gcu_dnn_softmax_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx,
+	const void *dy, const void *y) {
 	BEGIN
-	return f->SoftmaxBackward(handle, l->mode, each_channel, one, l->x, y, l->x, dy, none, l->x, dx);
+	return f->SoftmaxBackward(handle, l->mode, each_channel, one, l->x, y, l->x, dy, none, l->x,
+		dx);
 }
 
-int gcu_dnn_norm_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, const gcu_dnn_norms *k) {
+int gcu_dnn_norm_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l,
+	const gcu_dnn_norms *k) {
 	BEGIN
-	return f->BatchNormalizationForwardInference(handle, l->mode, one, none, l->x, k->x, l->x, k->out, l->y, k->gamma, k->beta, k->mean, k->var, k->eps);
+	return f->BatchNormalizationForwardInference(handle, l->mode, one, none, l->x, k->x, l->x,
+		k->out, l->y, k->gamma, k->beta, k->mean, k->var, k->eps);
 }
 
 // cuDNN's moving averages use the unbiased variance. Ours do not, so another kernel updates them.
-int gcu_dnn_norm_learn(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, const gcu_dnn_norms *k) {
+int gcu_dnn_norm_learn(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l,
+	const gcu_dnn_norms *k) {
 	BEGIN
-	return f->BatchNormalizationForwardTraining(handle, l->mode, one, none, l->x, k->x, l->x, k->out, l->y, k->gamma, k->beta, 0, 0, 0, k->eps, k->mean, k->inv);
+	return f->BatchNormalizationForwardTraining(handle, l->mode, one, none, l->x, k->x, l->x,
+		k->out, l->y, k->gamma, k->beta, 0, 0, 0, k->eps, k->mean, k->inv);
 }
 
-int gcu_dnn_norm_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, const gcu_dnn_norms *k) {
+int gcu_dnn_norm_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l,
+	const gcu_dnn_norms *k) {
 	BEGIN
-	return f->BatchNormalizationBackward(handle, l->mode, one, none, one, none, l->x, k->x, l->x, k->dy, l->x, k->out, l->y, k->gamma, k->dgamma, k->dbeta, k->eps,
+	return f->BatchNormalizationBackward(handle, l->mode, one, none, one, none, l->x, k->x, l->x,
+		k->dy, l->x, k->out, l->y, k->gamma, k->dgamma, k->dbeta, k->eps,
 	                                     k->mean, k->inv);
 }

@@ -27,9 +27,12 @@ int gcu_dnn_norm_make(gcu_dnn *f, int type, int mode, const int *dims, gcu_dnn_l
 void gcu_dnn_layer_free(gcu_dnn *f, gcu_dnn_layer *l);
 
 int gcu_dnn_pool_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y, const void *x);
-int gcu_dnn_pool_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx, const void *dy, const void *x, const void *y);
-int gcu_dnn_softmax_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y, const void *x);
-int gcu_dnn_softmax_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx, const void *dy, const void *y);
+int gcu_dnn_pool_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx,
+	const void *dy, const void *x, const void *y);
+int gcu_dnn_softmax_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y,
+	const void *x);
+int gcu_dnn_softmax_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx,
+	const void *dy, const void *y);
 
 // The operands of a normalization. Training writes mean and inv, inference reads mean and var, the
 // gradient reads mean and inv.
@@ -41,7 +44,9 @@ typedef struct {
 } gcu_dnn_norms;
 
 int gcu_dnn_norm_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, const gcu_dnn_norms *k);
-int gcu_dnn_norm_learn(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, const gcu_dnn_norms *k);
-int gcu_dnn_norm_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, const gcu_dnn_norms *k);
+int gcu_dnn_norm_learn(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l,
+	const gcu_dnn_norms *k);
+int gcu_dnn_norm_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l,
+	const gcu_dnn_norms *k);
 
 #endif

@@ -46,7 +46,9 @@ int gcu_nvrtc_version(gcu_nvrtc *f, int *major, int *minor) { return f->Version(
 // gcu_nvrtc_archs lists the architectures that the compiler supports and returns their number.
 int gcu_nvrtc_archs(gcu_nvrtc *f, int *list, int most) {
 	int n = 0, all[256];
-	if (!f->GetNumSupportedArchs || !f->GetSupportedArchs || f->GetNumSupportedArchs(&n) || n > 256 || f->GetSupportedArchs(all)) return 0;
+	if (!f->GetNumSupportedArchs || !f->GetSupportedArchs || f->GetNumSupportedArchs(&n) ||
+		n > 256 || f->GetSupportedArchs(all))
+		return 0;
 	if (n > most) n = most;
 	memcpy(list, all, n * sizeof *list);
 	return n;
@@ -60,7 +62,8 @@ static void get_log(gcu_nvrtc *f, void *prog, char **log) {
 	if (f->GetProgramLog(prog, *log)) **log = 0;
 }
 
-int gcu_nvrtc_compile(gcu_nvrtc *f, const char *source, const char *name, int options, const char **option, int cubin, char **out, size_t *size, char **log) {
+int gcu_nvrtc_compile(gcu_nvrtc *f, const char *source, const char *name, int options,
+	const char **option, int cubin, char **out, size_t *size, char **log) {
 	void *prog = 0;
 	*out = 0, *log = 0, *size = 0;
 	int err = f->CreateProgram(&prog, source, name, 0, 0, 0);
@@ -79,4 +82,6 @@ int gcu_nvrtc_compile(gcu_nvrtc *f, const char *source, const char *name, int op
 	return err;
 }
 
-const char *gcu_nvrtc_text(gcu_nvrtc *f, int code) { return code < 0 ? "the library lacks a function or memory is out" : f->GetErrorString(code); }
+const char *gcu_nvrtc_text(gcu_nvrtc *f, int code) {
+	return code < 0 ? "the library lacks a function or memory is out" : f->GetErrorString(code);
+}

@@ -15,7 +15,8 @@ typedef struct {
 	int (*Version)(int *, int *);
 	int (*GetNumSupportedArchs)(int *);
 	int (*GetSupportedArchs)(int *);
-	int (*CreateProgram)(void **, const char *, const char *, int, const char *const *, const char *const *);
+	int (*CreateProgram)(void **, const char *, const char *, int, const char *const *,
+		const char *const *);
 	int (*CompileProgram)(void *, int, const char *const *);
 	int (*GetCUBINSize)(void *, size_t *);
 	int (*GetCUBIN)(void *, char *);
@@ -32,7 +33,8 @@ int gcu_nvrtc_version(gcu_nvrtc *f, int *major, int *minor);
 int gcu_nvrtc_archs(gcu_nvrtc *f, int *list, int most);
 
 // gcu_nvrtc_compile returns an error code; the caller must free out and log.
-int gcu_nvrtc_compile(gcu_nvrtc *f, const char *source, const char *name, int options, const char **option, int cubin, char **out, size_t *size, char **log);
+int gcu_nvrtc_compile(gcu_nvrtc *f, const char *source, const char *name, int options,
+	const char **option, int cubin, char **out, size_t *size, char **log);
 const char *gcu_nvrtc_text(gcu_nvrtc *f, int code);
 
 #endif

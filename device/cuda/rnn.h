@@ -21,7 +21,8 @@ typedef struct {
 	size_t weights, work, reserve;
 } gcu_dnn_rnn;
 
-int gcu_dnn_rnn_make(gcu_dnn *f, void *ctx, void *handle, const gcu_dnn_rnn_spec *s, gcu_dnn_rnn *r);
+int gcu_dnn_rnn_make(gcu_dnn *f, void *ctx, void *handle, const gcu_dnn_rnn_spec *s,
+	gcu_dnn_rnn *r);
 void gcu_dnn_rnn_free(gcu_dnn *f, gcu_dnn_rnn *r);
 
 // A matrix and a bias among the parameters: their offsets in bytes and numbers of elements; 0
@@ -31,7 +32,8 @@ typedef struct {
 	int matrix, bias;
 } gcu_dnn_rnn_part;
 
-int gcu_dnn_rnn_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, int layer, int gate, gcu_dnn_rnn_part *part);
+int gcu_dnn_rnn_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, int layer, int gate,
+	gcu_dnn_rnn_part *part);
 
 // The operands; the names of gradients begin with d.
 typedef struct {
@@ -40,7 +42,8 @@ typedef struct {
 } gcu_dnn_rnn_call;
 
 int gcu_dnn_rnn_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, const gcu_dnn_rnn_call *k);
-int gcu_dnn_rnn_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, const gcu_dnn_rnn_call *k);
+int gcu_dnn_rnn_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r,
+	const gcu_dnn_rnn_call *k);
 
 // gcu_dnn_rnn_add adds the gradient of the parameters to dweights, after gcu_dnn_rnn_back.
 int gcu_dnn_rnn_add(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, const gcu_dnn_rnn_call *k);

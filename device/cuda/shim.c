@@ -53,8 +53,10 @@ int cuInit(unsigned flags) {
 	int err = real_init(flags);
 	if (err) {
 		const char *text = 0;
-		if (gcu_ptr_cuGetErrorString != (void *)gcu_absent) ((int (*)(int, const char **))gcu_ptr_cuGetErrorString)(err, &text);
-		snprintf(gcu_reason, sizeof gcu_reason, "cuInit: error %d, %s", err, text ? text : "unknown");
+		if (gcu_ptr_cuGetErrorString != (void *)gcu_absent)
+			((int (*)(int, const char **))gcu_ptr_cuGetErrorString)(err, &text);
+		snprintf(gcu_reason, sizeof gcu_reason, "cuInit: error %d, %s", err,
+			text ? text : "unknown");
 		gcu_found = 0;
 	} else {
 		gcu_reason[0] = 0;

@@ -31,7 +31,8 @@ void run(const void *arg) {
 					sum += load(a, g->type, x * g->sa + ia) * load(b, g->type, x * g->sb + ib);
 				}
 				long long o = x * g->sc + i + (long long)j * g->ldc;
-				store(c, g->type, o, g->alpha * sum + (g->beta != 0 ? g->beta * load(c, g->type, o) : 0));
+				store(c, g->type, o, g->alpha * sum +
+					(g->beta != 0 ? g->beta * load(c, g->type, o) : 0));
 			}
 }
 
@@ -49,8 +50,10 @@ int cublasSetStream_v2(void *h, void *stream) {
 }
 int cublasSetMathMode(void *, int mode) { return mode == 0 || mode == 3 ? 0 : 7; }
 
-int cublasGemmStridedBatchedEx(void *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int ta_, int lda, long long sa, const void *b,
-                               int tb_, int ldb, long long sb, const void *beta, void *c, int tc_, int ldc, long long sc, int batch, int compute, int) {
+int cublasGemmStridedBatchedEx(void *h, int ta, int tb, int m, int n, int k, const void *alpha,
+	const void *a, int ta_, int lda, long long sa, const void *b,
+                               int tb_, int ldb, long long sb, const void *beta, void *c, int tc_,
+	int ldc, long long sc, int batch, int compute, int) {
 	if (lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || m < 0 || n < 0 || k < 0) return 7;
 	if (ta_ != tb_ || ta_ != tc_ || compute != (ta_ == 1 ? 70 : 68)) return 15;
 	Gemm g = {ta, tb, m, n, k, ta_, lda, ldb, ldc, batch, sa, sb, sc, 0, 0, a, b, c};

@@ -5,7 +5,10 @@
 extern "C" {
 
 size_t cudnnGetVersion() { return 90000; }
-const char *cudnnGetErrorString(int code) { return code == bad_param ? "CUDNN_STATUS_BAD_PARAM" : code == not_supported ? "CUDNN_STATUS_NOT_SUPPORTED" : "an error"; }
+const char *cudnnGetErrorString(int code) {
+	return code == bad_param ? "CUDNN_STATUS_BAD_PARAM" : code == not_supported
+		? "CUDNN_STATUS_NOT_SUPPORTED" : "an error";
+}
 int cudnnCreate(void **h) {
 	if (!open_driver()) return not_initialized;
 	*h = new Handle{nullptr};

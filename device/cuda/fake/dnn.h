@@ -31,7 +31,9 @@ struct Array { // tensor or filter
 };
 
 // scale reads the factor of results, which has the arithmetic type of the array's type.
-inline double scale(const void *p, int type) { return type == 1 ? *(const double *)p : *(const float *)p; }
+inline double scale(const void *p, int type) {
+	return type == 1 ? *(const double *)p : *(const float *)p;
+}
 
 // result stores alpha·v plus beta times the old value in element i of an array.
 inline void result(void *to, int type, long i, double v, double alpha, double beta) {

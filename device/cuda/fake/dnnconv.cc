@@ -36,13 +36,18 @@ struct Work {
 };
 
 bool fits(const Array *x, const Array *w, const Array *y, const Conv *c) {
-	if (x->type != w->type || x->type != y->type || !x->dense || !y->dense || x->n != w->n || x->n != y->n || c->n != x->n - 2 || x->n < 4) return false;
+	if (x->type != w->type || x->type != y->type || !x->dense || !y->dense || x->n != w->n ||
+		x->n != y->n || c->n != x->n - 2 || x->n < 4)
+		return false;
 	if (!w->filter || x->filter || y->filter || c->compute != (x->type == 1 ? 1 : 0)) return false;
-	if (x->dims[0] != y->dims[0] || w->dims[0] != y->dims[1] || w->dims[1] * c->groups != x->dims[1] || y->dims[1] % c->groups) return false;
+	if (x->dims[0] != y->dims[0] || w->dims[0] != y->dims[1] ||
+		w->dims[1] * c->groups != x->dims[1] || y->dims[1] % c->groups)
+		return false;
 	if (c->math == 1 && x->type < 2) return false;
 	for (int i = 0; i < c->n; i++) {
 		int window = c->dilate[i] * (w->dims[2 + i] - 1) + 1;
-		if (y->dims[2 + i] != (x->dims[2 + i] + 2 * c->pad[i] - window) / c->stride[i] + 1) return false;
+		if (y->dims[2 + i] != (x->dims[2 + i] + 2 * c->pad[i] - window) / c->stride[i] + 1)
+			return false;
 	}
 	return true;
 }
@@ -58,8 +63,10 @@ struct Box {
 
 void run(const void *arg) {
 	const Work &k = *(const Work *)arg;
-	int n = k.c.n, type = k.x.type, groups = k.c.groups, outs = k.y.dims[1] / groups, ins = k.w.dims[1];
-	Box x(k.x.dims + 2, n), w(k.w.dims + 2, n), y(k.y.dims + 2, n), pad(k.c.pad, n), stride(k.c.stride, n), dilate(k.c.dilate, n);
+	int n = k.c.n, type = k.x.type, groups = k.c.groups, outs = k.y.dims[1] / groups,
+		ins = k.w.dims[1];
+	Box x(k.x.dims + 2, n), w(k.w.dims + 2, n), y(k.y.dims + 2, n), pad(k.c.pad, n),
+		stride(k.c.stride, n), dilate(k.c.dilate, n);
 	for (int i = 0; i < axes - n; i++) pad.d[i] = 0;
 	const void *a = host((void *)k.a), *b = host((void *)k.b);
 	void *to = host(k.to);
@@ -74,7 +81,8 @@ void run(const void *arg) {
 				for (long at = 0; at < y.size(); at++)
 					for (long tap = 0; tap < w.size(); tap++) {
 						long p[axes] = {at / (y.d[1] * y.d[2]), at / y.d[2] % y.d[1], at % y.d[2]};
-						long t[axes] = {tap / (w.d[1] * w.d[2]), tap / w.d[2] % w.d[1], tap % w.d[2]};
+						long t[axes] = {tap / (w.d[1] * w.d[2]), tap / w.d[2] % w.d[1],
+							tap % w.d[2]};
 						long from = 0;
 						bool inside = true;
 						for (int d = 0; d < axes; d++) {
@@ -84,12 +92,14 @@ void run(const void *arg) {
 						}
 						if (!inside) continue;
 						long ix = (image * k.x.dims[1] + o / outs * ins + i) * x.size() + from;
-						long iw = ((long)o * ins + i) * w.size() + tap, iy = (image * k.y.dims[1] + o) * y.size() + at;
+						long iw = ((long)o * ins + i) * w.size() + tap,
+							iy = (image * k.y.dims[1] + o) * y.size() + at;
 						if (k.kind == 0) sum[iy] += load(a, type, ix) * load(b, type, iw);
 						if (k.kind == 1) sum[ix] += load(a, type, iw) * load(b, type, iy);
 						if (k.kind == 2) sum[iw] += load(a, type, ix) * load(b, type, iy);
 					}
-	for (long i = 0; i < total; i++) store(to, type, i, k.alpha * sum[i] + (k.beta != 0 ? k.beta * load(to, type, i) : 0));
+	for (long i = 0; i < total; i++)
+		store(to, type, i, k.alpha * sum[i] + (k.beta != 0 ? k.beta * load(to, type, i) : 0));
 	free(sum);
 }
 
@@ -102,24 +112,28 @@ void spoil(const void *arg) {
 }
 
 // order finds x, w and y among the descriptors of a kind of work.
-void order(int kind, const void *a, const void *b, const void *to, const Array **x, const Array **w, const Array **y) {
+void order(int kind, const void *a, const void *b, const void *to, const Array **x, const Array **w,
+	const Array **y) {
 	const Array *l[3] = {(const Array *)a, (const Array *)b, (const Array *)to};
 	*x = kind == 0 ? l[0] : kind == 1 ? l[2] : l[0];
 	*w = kind == 0 ? l[1] : kind == 1 ? l[0] : l[2];
 	*y = kind == 0 ? l[2] : l[1];
 }
 
-int find(int kind, void *h, const void *da, const void *a, const void *db, const void *b, const void *conv, const void *dto, void *to, int most, int *found,
+int find(int kind, void *h, const void *da, const void *a, const void *db, const void *b,
+	const void *conv, const void *dto, void *to, int most, int *found,
          Perf *list, void *space, size_t bytes) {
 	const Array *x, *w, *y;
 	order(kind, da, db, dto, &x, &w, &y);
 	if (!fits(x, w, y, (const Conv *)conv)) return bad_param;
 	Work k{kind, 0, *x, *w, *y, *(const Conv *)conv, 1, 0, a, b, to, space, 0};
-	put(((Handle *)h)->stream, spoil, &k, sizeof k); // as in cuDNN, a measurement overwrites the result
+	// As in cuDNN, a measurement overwrites the result
+	put(((Handle *)h)->stream, spoil, &k, sizeof k);
 	*found = 0;
 	for (int i = 0; i < algorithms && i < most; i++) {
 		size_t need = memory_of(i, (const Array *)dto);
-		list[(*found)++] = Perf{i, i == 1 || need > bytes ? not_supported : 0, i == 1 ? -1.0f : 0.1f * (i + 1), need, i != 0, ((const Conv *)conv)->math, {}};
+		list[(*found)++] = Perf{i, i == 1 || need > bytes ? not_supported : 0,
+			i == 1 ? -1.0f : 0.1f * (i + 1), need, i != 0, ((const Conv *)conv)->math, {}};
 	}
 	return ok;
 }
@@ -130,14 +144,17 @@ int size(int, const void *dto, int algo, size_t *bytes) {
 	return ok;
 }
 
-int compute(int kind, void *h, const void *alpha, const void *da, const void *a, const void *db, const void *b, const void *conv, int algo, void *space,
+int compute(int kind, void *h, const void *alpha, const void *da, const void *a, const void *db,
+	const void *b, const void *conv, int algo, void *space,
             size_t bytes, const void *beta, const void *dto, void *to) {
 	const Array *x, *w, *y;
 	order(kind, da, db, dto, &x, &w, &y);
 	if (!fits(x, w, y, (const Conv *)conv)) return bad_param;
-	if (algo < 0 || algo >= algorithms || algo == 1 || bytes < memory_of(algo, (const Array *)dto)) return not_supported;
+	if (algo < 0 || algo >= algorithms || algo == 1 || bytes < memory_of(algo, (const Array *)dto))
+		return not_supported;
 	bool doubles = x->type == 1;
-	Work k{kind, algo, *x, *w, *y, *(const Conv *)conv, 0, 0, a, b, to, space, memory_of(algo, (const Array *)dto)};
+	Work k{kind, algo, *x, *w, *y, *(const Conv *)conv, 0, 0, a, b, to, space,
+		memory_of(algo, (const Array *)dto)};
 	k.alpha = doubles ? *(const double *)alpha : *(const float *)alpha;
 	k.beta = doubles ? *(const double *)beta : *(const float *)beta;
 	put(((Handle *)h)->stream, run, &k, sizeof k);
@@ -169,7 +186,8 @@ int cudnnCreateConvolutionDescriptor(void **d) {
 	*d = new Conv;
 	return ok;
 }
-int cudnnSetConvolutionNdDescriptor(void *d, int n, const int *pad, const int *stride, const int *dilate, int mode, int compute) {
+int cudnnSetConvolutionNdDescriptor(void *d, int n, const int *pad, const int *stride,
+	const int *dilate, int mode, int compute) {
 	Conv *c = (Conv *)d;
 	if (n < 2 || n > axes || mode != 1) return bad_param;
 	c->n = n, c->compute = compute;

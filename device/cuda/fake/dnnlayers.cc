@@ -46,7 +46,8 @@ struct Window {
 		lo.at[0] = hi.at[0] = y.at[0], lo.at[1] = hi.at[1] = y.at[1];
 		for (int i = 0; i < k.p.n; i++) {
 			int from = y.at[2 + i] * k.p.stride[i] - k.p.pad[i], to = from + k.p.window[i] - 1;
-			lo.at[2 + i] = from < 0 ? 0 : from, hi.at[2 + i] = to < k.x.dims[2 + i] ? to : k.x.dims[2 + i] - 1;
+			lo.at[2 + i] = from < 0 ? 0 : from,
+				hi.at[2 + i] = to < k.x.dims[2 + i] ? to : k.x.dims[2 + i] - 1;
 			inside *= hi.at[2 + i] - lo.at[2 + i] + 1, all *= k.p.window[i];
 		}
 	}
@@ -74,7 +75,8 @@ void pool(const void *arg) {
 			double v = load(x, k.x.type, i);
 			top = v > top ? v : top, sum += v;
 		});
-		result(y, k.y.type, at.in(k.y), k.p.mode == 3 ? top : sum / (k.p.mode == 1 ? w.all : w.inside), k.alpha, k.beta);
+		result(y, k.y.type, at.in(k.y), k.p.mode == 3 ? top
+			: sum / (k.p.mode == 1 ? w.all : w.inside), k.alpha, k.beta);
 	} while (at.next(k.y));
 }
 
@@ -92,7 +94,8 @@ void pool_back(const void *arg) {
 	Place at;
 	do {
 		Window w(k, at);
-		double d = load(dy, k.y.type, at.in(k.y)), top = k.p.mode == 3 ? load(y, k.y.type, at.in(k.y)) : 0;
+		double d = load(dy, k.y.type, at.in(k.y)),
+			top = k.p.mode == 3 ? load(y, k.y.type, at.in(k.y)) : 0;
 		bool given = false;
 		within(k, w, [&](long i) {
 			if (k.p.mode != 3) {
@@ -123,7 +126,8 @@ void softmax(const void *arg) {
 			if (!k.grad) top = fmax(top, load(x, k.x.type, e));
 			else sum += load(dy, k.x.type, e) * (k.mode == 2 ? 1 : load(out, k.x.type, e));
 		}
-		for (long i = 0; i < c && !k.grad; i++) sum += exp(load(x, k.x.type, first + i * inner) - top);
+		for (long i = 0; i < c && !k.grad; i++)
+			sum += exp(load(x, k.x.type, first + i * inner) - top);
 		for (long i = 0; i < c; i++) {
 			long e = first + i * inner;
 			double v;
@@ -148,7 +152,8 @@ template <class F> void channel(const Array &x, long c, F f) {
 
 void norm(const void *arg) {
 	const Work &k = *(const Work *)arg;
-	const void *x = host((void *)k.in), *gamma = host((void *)k.gamma), *shift = host((void *)k.shift);
+	const void *x = host((void *)k.in), *gamma = host((void *)k.gamma),
+		*shift = host((void *)k.shift);
 	void *to = host(k.to), *mean = host(k.mean), *spread = host(k.spread);
 	int type = k.x.type, stat = type == 1;
 	long n = k.x.size() / k.x.dims[1];
@@ -162,22 +167,27 @@ void norm(const void *arg) {
 			m = load(mean, stat, c), v = load(spread, stat, c);
 		}
 		double a = load(gamma, stat, c) / sqrt(v + k.eps), b = load(shift, stat, c);
-		channel(k.x, c, [&](long i) { result(to, type, i, (load(x, type, i) - m) * a + b, k.alpha, k.beta); });
+		channel(k.x, c, [&](long i) { result(to, type, i, (load(x, type, i) - m) * a + b, k.alpha,
+			k.beta); });
 	}
 }
 
 void norm_back(const void *arg) {
 	const Work &k = *(const Work *)arg;
-	const void *x = host((void *)k.in), *dy = host((void *)k.grad), *gamma = host((void *)k.gamma), *mean = host(k.mean), *inv = host(k.spread);
+	const void *x = host((void *)k.in), *dy = host((void *)k.grad), *gamma = host((void *)k.gamma),
+		*mean = host(k.mean), *inv = host(k.spread);
 	void *to = host(k.to), *dgamma = host(k.dgamma), *dbeta = host(k.dbeta);
 	int type = k.x.type, stat = type == 1;
 	long n = k.x.size() / k.x.dims[1];
 	for (long c = 0; c < k.x.dims[1]; c++) {
-		double m = load(mean, stat, c), s = load(inv, stat, c), g = load(gamma, stat, c), sum = 0, dot = 0;
-		channel(k.x, c, [&](long i) { sum += load(dy, type, i), dot += load(dy, type, i) * (load(x, type, i) - m) * s; });
+		double m = load(mean, stat, c), s = load(inv, stat, c), g = load(gamma, stat, c), sum = 0,
+			dot = 0;
+		channel(k.x, c, [&](long i) { sum += load(dy, type, i),
+			dot += load(dy, type, i) * (load(x, type, i) - m) * s; });
 		channel(k.x, c, [&](long i) {
 			double hat = (load(x, type, i) - m) * s;
-			result(to, type, i, g * s * (load(dy, type, i) - sum / n - hat * dot / n), k.alpha, k.beta);
+			result(to, type, i, g * s * (load(dy, type, i) - sum / n - hat * dot / n), k.alpha,
+				k.beta);
 		});
 		store(dgamma, stat, c, dot), store(dbeta, stat, c, sum);
 	}
@@ -185,18 +195,29 @@ void norm_back(const void *arg) {
 
 // pools reports whether the extents of a pooling layer fit together.
 bool pools(const Pooling *p, const Array *x, const Array *y) {
-	if (p->mode < 0 || x->type != y->type || x->n != y->n || p->n != x->n - 2 || x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1]) return false;
+	if (p->mode < 0 || x->type != y->type || x->n != y->n || p->n != x->n - 2 ||
+		x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1])
+		return false;
 	for (int i = 0; i < p->n; i++)
-		if (y->dims[2 + i] != (x->dims[2 + i] + 2 * p->pad[i] - p->window[i]) / p->stride[i] + 1 || p->pad[i] >= p->window[i]) return false;
+		if (y->dims[2 + i] != (x->dims[2 + i] + 2 * p->pad[i] - p->window[i]) / p->stride[i] + 1 ||
+			p->pad[i] >= p->window[i])
+			return false;
 	return true;
 }
 
 // normalizes reports whether x, its result or gradient (twin) and its statistics fit together. The
 // mode per activation supports a limited number of rows.
-int normalizes(int mode, const Array *x, const Array *twin, const Array *stats, const void *alpha, const void *beta, double eps) {
-	if (!x->like(twin) || !x->dense || x->n < 4 || eps < 0 || scale(alpha, x->type) != 1 || scale(beta, x->type) != 0) return bad_param;
-	if (stats->type != (x->type == 1) || stats->dims[1] != x->dims[1] || stats->size() != x->dims[1]) return bad_param;
-	if (mode == 0) return x->dims[0] > 65535 || x->size() != (long)x->dims[0] * x->dims[1] ? not_supported : ok;
+int normalizes(int mode, const Array *x, const Array *twin, const Array *stats, const void *alpha,
+	const void *beta, double eps) {
+	if (!x->like(twin) || !x->dense || x->n < 4 || eps < 0 || scale(alpha, x->type) != 1 ||
+		scale(beta, x->type) != 0)
+		return bad_param;
+	if (stats->type != (x->type == 1) || stats->dims[1] != x->dims[1] ||
+		stats->size() != x->dims[1])
+		return bad_param;
+	if (mode == 0)
+		return x->dims[0] > 65535 || x->size() != (long)x->dims[0] * x->dims[1] ? not_supported
+			: ok;
 	return mode == 1 ? ok : not_supported;
 }
 
@@ -213,9 +234,11 @@ int cudnnCreatePoolingDescriptor(void **d) {
 	*d = new Pooling;
 	return ok;
 }
-int cudnnSetPoolingNdDescriptor(void *d, int mode, int nan, int n, const int *window, const int *pad, const int *stride) {
+int cudnnSetPoolingNdDescriptor(void *d, int mode, int nan, int n, const int *window,
+	const int *pad, const int *stride) {
 	Pooling *p = (Pooling *)d;
-	if (mode < 1 || mode > 3 || nan != 0 || n < 2 || n > axes) return bad_param; // mode 0 would not repeat
+	// Mode 0 would not repeat
+	if (mode < 1 || mode > 3 || nan != 0 || n < 2 || n > axes) return bad_param;
 	p->mode = mode, p->n = n;
 	for (int i = 0; i < n; i++) {
 		if (window[i] < 1 || pad[i] < 0 || stride[i] < 1) return bad_param;
@@ -227,7 +250,8 @@ int cudnnDestroyPoolingDescriptor(void *d) {
 	delete (Pooling *)d;
 	return ok;
 }
-int cudnnPoolingForward(void *h, const void *d, const void *alpha, const void *dx, const void *x, const void *beta, const void *dy, void *y) {
+int cudnnPoolingForward(void *h, const void *d, const void *alpha, const void *dx, const void *x,
+	const void *beta, const void *dy, void *y) {
 	const Array *a = (const Array *)dx, *b = (const Array *)dy;
 	if (!pools((const Pooling *)d, a, b)) return bad_param;
 	if (a->type == 9) return not_supported; // tests use it to reach our own kernels
@@ -235,29 +259,40 @@ int cudnnPoolingForward(void *h, const void *d, const void *alpha, const void *d
 	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.in = x, k.to = y;
 	return start(h, pool, k);
 }
-int cudnnPoolingBackward(void *h, const void *d, const void *alpha, const void *dy_, const void *y, const void *dg_, const void *dy, const void *dx_, const void *x,
+int cudnnPoolingBackward(void *h, const void *d, const void *alpha, const void *dy_, const void *y,
+	const void *dg_, const void *dy, const void *dx_, const void *x,
                          const void *beta, const void *dd_, void *dx) {
 	const Array *a = (const Array *)dx_, *b = (const Array *)dy_;
-	if (!pools((const Pooling *)d, a, b) || !b->like((const Array *)dg_) || !a->like((const Array *)dd_) || !x || !y || !dy) return bad_param;
+	if (!pools((const Pooling *)d, a, b) || !b->like((const Array *)dg_) ||
+		!a->like((const Array *)dd_) || !x || !y || !dy)
+		return bad_param;
 	if (a->type == 9) return not_supported;
 	Work k{*(const Pooling *)d, *a, *b};
-	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.in = x, k.out = y, k.grad = dy, k.to = dx;
+	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.in = x, k.out = y,
+		k.grad = dy, k.to = dx;
 	return start(h, pool_back, k);
 }
 
-int cudnnSoftmaxForward(void *h, int algorithm, int mode, const void *alpha, const void *dx, const void *x, const void *beta, const void *dy, void *y) {
+int cudnnSoftmaxForward(void *h, int algorithm, int mode, const void *alpha, const void *dx,
+	const void *x, const void *beta, const void *dy, void *y) {
 	const Array *a = (const Array *)dx;
-	if (!a->like((const Array *)dy) || !a->dense || a->n != 4 || mode != 1 || algorithm < 1 || algorithm > 2) return bad_param;
+	if (!a->like((const Array *)dy) || !a->dense || a->n != 4 || mode != 1 || algorithm < 1 ||
+		algorithm > 2)
+		return bad_param;
 	Work k{{}, *a, *a, algorithm};
 	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.in = x, k.to = y;
 	return start(h, softmax, k);
 }
-int cudnnSoftmaxBackward(void *h, int algorithm, int mode, const void *alpha, const void *dy_, const void *y, const void *dg_, const void *dy, const void *beta,
+int cudnnSoftmaxBackward(void *h, int algorithm, int mode, const void *alpha, const void *dy_,
+	const void *y, const void *dg_, const void *dy, const void *beta,
                          const void *dx_, void *dx) {
 	const Array *a = (const Array *)dy_;
-	if (!a->like((const Array *)dg_) || !a->like((const Array *)dx_) || !a->dense || a->n != 4 || mode != 1 || algorithm < 1 || algorithm > 2) return bad_param;
+	if (!a->like((const Array *)dg_) || !a->like((const Array *)dx_) || !a->dense || a->n != 4 ||
+		mode != 1 || algorithm < 1 || algorithm > 2)
+		return bad_param;
 	Work k{{}, *a, *a, algorithm};
-	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.out = y, k.grad = dy, k.to = dx;
+	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.out = y, k.grad = dy,
+		k.to = dx;
 	return start(h, softmax, k);
 }
 
@@ -270,16 +305,21 @@ int cudnnDeriveBNTensorDescriptor(void *d, const void *dx, int mode) {
 		if (i == 0 || (i > 1 && mode == 1)) a->dims[i] = 1;
 	return ok;
 }
-int cudnnBatchNormalizationForwardInference(void *h, int mode, const void *alpha, const void *beta, const void *dx, const void *x, const void *dy, void *y,
-                                            const void *ds, const void *gamma, const void *shift, const void *mean, const void *var, double eps) {
+int cudnnBatchNormalizationForwardInference(void *h, int mode, const void *alpha, const void *beta,
+	const void *dx, const void *x, const void *dy, void *y,
+                                            const void *ds, const void *gamma, const void *shift,
+	const void *mean, const void *var, double eps) {
 	const Array *a = (const Array *)dx;
 	int err = normalizes(mode, a, (const Array *)dy, (const Array *)ds, alpha, beta, eps);
 	if (err || x == y) return err ? err : bad_param;
-	Work k{{}, *a, *a, 0, 1, 0, eps, x, nullptr, nullptr, y, gamma, shift, (void *)mean, (void *)var};
+	Work k{{}, *a, *a, 0, 1, 0, eps, x, nullptr, nullptr, y, gamma, shift, (void *)mean,
+		(void *)var};
 	return start(h, norm, k);
 }
-int cudnnBatchNormalizationForwardTraining(void *h, int mode, const void *alpha, const void *beta, const void *dx, const void *x, const void *dy, void *y,
-                                           const void *ds, const void *gamma, const void *shift, double, void *moving_mean, void *moving_var, double eps, void *mean,
+int cudnnBatchNormalizationForwardTraining(void *h, int mode, const void *alpha, const void *beta,
+	const void *dx, const void *x, const void *dy, void *y,
+                                           const void *ds, const void *gamma, const void *shift,
+	double, void *moving_mean, void *moving_var, double eps, void *mean,
                                            void *inv) {
 	const Array *a = (const Array *)dx;
 	int err = normalizes(mode, a, (const Array *)dy, (const Array *)ds, alpha, beta, eps);
@@ -287,14 +327,19 @@ int cudnnBatchNormalizationForwardTraining(void *h, int mode, const void *alpha,
 	Work k{{}, *a, *a, 1, 1, 0, eps, x, nullptr, nullptr, y, gamma, shift, mean, inv};
 	return start(h, norm, k);
 }
-int cudnnBatchNormalizationBackward(void *h, int mode, const void *alpha, const void *beta, const void *alpha_p, const void *beta_p, const void *dx_, const void *x,
-                                    const void *dg_, const void *dy, const void *dd_, void *dx, const void *ds, const void *gamma, void *dgamma, void *dbeta, double eps,
+int cudnnBatchNormalizationBackward(void *h, int mode, const void *alpha, const void *beta,
+	const void *alpha_p, const void *beta_p, const void *dx_, const void *x,
+                                    const void *dg_, const void *dy, const void *dd_, void *dx,
+	const void *ds, const void *gamma, void *dgamma, void *dbeta, double eps,
                                     const void *mean, const void *inv) {
 	const Array *a = (const Array *)dx_;
 	int err = normalizes(mode, a, (const Array *)dg_, (const Array *)ds, alpha, beta, eps);
-	if (err || !a->like((const Array *)dd_) || dx == x || dx == dy || !dgamma || !dbeta || !mean || !inv) return err ? err : bad_param;
+	if (err || !a->like((const Array *)dd_) || dx == x || dx == dy || !dgamma || !dbeta || !mean ||
+		!inv)
+		return err ? err : bad_param;
 	if (scale(alpha_p, a->type) != 1 || scale(beta_p, a->type) != 0) return bad_param;
-	Work k{{}, *a, *a, 0, 1, 0, eps, x, nullptr, dy, dx, gamma, nullptr, (void *)mean, (void *)inv, dgamma, dbeta};
+	Work k{{}, *a, *a, 0, 1, 0, eps, x, nullptr, dy, dx, gamma, nullptr, (void *)mean, (void *)inv,
+		dgamma, dbeta};
 	return start(h, norm_back, k);
 }
 

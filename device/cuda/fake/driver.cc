@@ -49,8 +49,10 @@ std::atomic<int> failure{0}; // error that every later call returns, as on a GPU
 void open_memory() {
 	static std::once_flag once;
 	std::call_once(once, [] {
-		seen = (char *)mmap(nullptr, region, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		real = (char *)mmap(nullptr, region, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		seen = (char *)mmap(nullptr, region, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			-1, 0);
+		real = (char *)mmap(nullptr, region, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (seen == MAP_FAILED || real == MAP_FAILED) abort();
 		holes[0] = region;
 	});
@@ -146,7 +148,8 @@ struct Stream {
 	std::condition_variable cond;
 	std::deque<std::function<void()>> work;
 	bool shut = false;
-	bool captures = false, spoiled = false; // work is recorded, not run; unsupported work was requested
+	// Work is recorded, not run; unsupported work was requested
+	bool captures = false, spoiled = false;
 	std::vector<std::function<void()>> remembered;
 	std::thread worker;
 	explicit Stream(Context *c) : ctx(c), worker([this] { run(); }) {}
@@ -318,7 +321,8 @@ CUresult cuEventRecord(CUevent e, CUstream s) {
 	CHECK_CONTEXT;
 	Stream *x = stream_of(s);
 	if (x->ctx != current) return CUDA_ERROR_INVALID_HANDLE;
-	if (x->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; // the real driver supports it; gomx does not need it
+	// The real driver supports it; gomx does not need it
+	if (x->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	auto m = std::make_shared<Mark>();
 	{
 		std::lock_guard<std::mutex> lock(((Event *)e)->mu);
@@ -448,7 +452,8 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstr
 	stream_of(s)->put([=] { memmove(host(dst), host(src), bytes); });
 	return CUDA_SUCCESS;
 }
-CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t bytes, CUstream s) {
+CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t bytes,
+	CUstream s) {
 	return cuMemcpyDtoDAsync(dst, src, bytes, s);
 }
 CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char v, size_t n, CUstream s) {
@@ -474,7 +479,8 @@ CUresult cuModuleLoadData(CUmodule *mod, const void *image) {
 	// The descriptor stays open: the loader tells libraries apart by their names.
 	if (!lib) return CUDA_ERROR_INVALID_IMAGE;
 	Module *m = new Module{lib, nullptr, nullptr};
-	m->launch = (void (*)(void (*)(const void *), const void *, const unsigned *, const unsigned *))dlsym(lib, "gx_host_launch");
+	m->launch = (void (*)(void (*)(const void *), const void *, const unsigned *,
+		const unsigned *))dlsym(lib, "gx_host_launch");
 	if (!m->launch) return CUDA_ERROR_INVALID_IMAGE;
 	*mod = (CUmodule)m;
 	return CUDA_SUCCESS;
@@ -491,10 +497,12 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule mod, const char *name) {
 	*f = (CUfunction) new Function{m, (void (*)(const void *))entry, *args};
 	return CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned, CUstream s, void **params,
+CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+	unsigned by, unsigned bz, unsigned, CUstream s, void **params,
                         void **) {
 	CHECK_CONTEXT;
-	if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
+	if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || bx * by * bz > 1024)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (stream_of(s)->ctx != current) return CUDA_ERROR_INVALID_HANDLE;
 	Function *f = (Function *)fn;
 	std::vector<uint64_t> args(f->args / 8);

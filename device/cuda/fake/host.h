@@ -138,7 +138,8 @@ static void run_block() {
 
 static inline void __syncthreads() { gx_host::yield(); }
 
-extern "C" void gx_host_launch(void (*fn)(const void *), const void *args, const unsigned *grid, const unsigned *threads) {
+extern "C" void gx_host_launch(void (*fn)(const void *), const void *args, const unsigned *grid,
+	const unsigned *threads) {
 	gx_host::block.fn = fn, gx_host::block.args = args;
 	gridDim = {grid[0], grid[1], grid[2]}, blockDim = {threads[0], threads[1], threads[2]};
 	for (unsigned z = 0; z < grid[2]; z++)
@@ -172,6 +173,8 @@ static inline unsigned __float_as_uint(float f) {
 	memcpy(&v, &f, 4);
 	return v;
 }
-static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+static inline unsigned __umulhi(unsigned a, unsigned b) {
+	return (unsigned)((uint64_t)a * b >> 32);
+}
 static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 static inline double rsqrt(double x) { return 1 / sqrt(x); }

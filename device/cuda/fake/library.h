@@ -16,7 +16,8 @@ OF_THE_LIBRARY void *(*host)(void *);
 OF_THE_LIBRARY bool open_driver() {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!driver) return false;
-	put = (void (*)(void *, void (*)(const void *), const void *, size_t))dlsym(driver, "gx_fake_put");
+	put = (void (*)(void *, void (*)(const void *), const void *, size_t))dlsym(driver,
+		"gx_fake_put");
 	host = (void *(*)(void *))dlsym(driver, "gx_fake_host");
 	return put && host;
 }
@@ -25,7 +26,8 @@ namespace {
 
 float half_to_float(uint16_t h) {
 	int exp = h >> 10 & 31, frac = h & 1023;
-	float v = exp == 31 ? (frac ? NAN : INFINITY) : exp ? ldexpf(1024 + frac, exp - 25) : ldexpf(frac, -24);
+	float v = exp == 31 ? (frac ? NAN : INFINITY) : exp ? ldexpf(1024 + frac, exp - 25)
+		: ldexpf(frac, -24);
 	return h & 0x8000 ? -v : v;
 }
 uint16_t float_to_half(float f) {

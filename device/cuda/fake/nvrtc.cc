@@ -48,7 +48,8 @@ int nvrtcGetSupportedArchs(int *list) {
 	list[0] = 80;
 	return 0;
 }
-int nvrtcCreateProgram(void **p, const char *src, const char *name, int, const char *const *, const char *const *) {
+int nvrtcCreateProgram(void **p, const char *src, const char *name, int, const char *const *,
+	const char *const *) {
 	*p = new Program{src, name, "", ""};
 	return 0;
 }
@@ -57,7 +58,8 @@ int nvrtcCompileProgram(void *prog, int n, const char *const *options) {
 	char dir[] = "/tmp/gx-fake-XXXXXX";
 	if (!mkdtemp(dir)) return 1;
 	std::string base = dir, in = base + "/k.cc", out = base + "/k.so", log = base + "/log";
-	std::vector<std::string> args = {"g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-DGX_HOST", "-include", GX_PRELUDE};
+	std::vector<std::string> args = {"g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-w",
+		"-ffp-contract=off", "-fno-strict-aliasing", "-DGX_HOST", "-include", GX_PRELUDE};
 	for (int i = 0; i < n; i++)
 		if (!strncmp(options[i], "-D", 2)) args.push_back(options[i]);
 	args.insert(args.end(), {"-o", out, in});

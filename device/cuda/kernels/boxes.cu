@@ -14,7 +14,8 @@ template <class P> __device__ inline Box box(const P *v, Int center) {
 	return x;
 }
 __device__ inline A shared_area(const Box &a, const Box &b) {
-	A w = least(a.right, b.right) - most(a.left, b.left), h = least(a.bottom, b.bottom) - most(a.top, b.top);
+	A w = least(a.right, b.right) - most(a.left, b.left),
+		h = least(a.bottom, b.bottom) - most(a.top, b.top);
 	return most(w, 0) * most(h, 0);
 }
 __device__ inline A signed_area(const Box &b) { return (b.right - b.left) * (b.bottom - b.top); }
@@ -39,7 +40,8 @@ KERNEL(box_iou, Pairs) {
 // greedy visits places 0 to n-1 and keeps a place unless hits(a, b) is true for an earlier kept
 // place a. It stops after limit places; kept[i] is the i-th kept place. It returns their number.
 // All threads of a block call it.
-template <class F> __device__ inline Int greedy(Int n, Int limit, uint8_t *gone, Int *kept, F hits) {
+template <class F> __device__ inline Int greedy(Int n, Int limit, uint8_t *gone, Int *kept,
+	F hits) {
 	for (Int i = threadIdx.x; i < n; i += blockDim.x) gone[i] = 0;
 	Int count = 0;
 	for (Int a = 0; a < n && count < limit; a++) {
@@ -64,7 +66,8 @@ struct Suppress {
 	const Int *order;
 	uint8_t *gone;
 	Int *kept;
-	Int batch, n, width, limit, start, score_at, id_at, by_class, center, to_center; // to_center: 1: write centers and sizes, 0: corners, -1: the input's format
+	// To_center: 1: write centers and sizes, 0: corners, -1: the input's format
+	Int batch, n, width, limit, start, score_at, id_at, by_class, center, to_center;
 	double valid, background, threshold;
 };
 KERNEL(nms_scores, Suppress) {
@@ -91,11 +94,13 @@ KERNEL(nms, Suppress) {
 	for (Int b = blockIdx.x; b < k.batch; b += gridDim.x) {
 		const Int *order = k.order + b * k.n;
 		Int taking = 0;
-		for (Int i = threadIdx.x; i < k.n; i += blockDim.x) taking += k.score[b * k.n + i] > -INFINITY;
+		for (Int i = threadIdx.x; i < k.n; i += blockDim.x)
+			taking += k.score[b * k.n + i] > -INFINITY;
 		taking = together<Add>(taking);
 		if (taking > k.limit) taking = k.limit;
 		Int *kept = k.kept + b * k.n;
-		Int count = greedy(taking, taking, k.gone + b * k.n, kept, Hits{&k, k.x + b * k.n * k.width, order});
+		Int count = greedy(taking, taking, k.gone + b * k.n, kept,
+			Hits{&k, k.x + b * k.n * k.width, order});
 		for (Int i = threadIdx.x; i < k.n; i += blockDim.x) {
 			T *row = k.out + (b * k.n + i) * k.width;
 			Int from = i < count ? order[kept[i]] : -1;
@@ -110,10 +115,12 @@ KERNEL(nms, Suppress) {
 			if (k.to_center < 0 || v[0] < 0) continue;
 			T *to = row + k.start;
 			if (k.to_center) {
-				put(to, 0, (v[0] + v[2]) / 2), put(to, 1, (v[1] + v[3]) / 2), put(to, 2, v[2] - v[0]), put(to, 3, v[3] - v[1]);
+				put(to, 0, (v[0] + v[2]) / 2), put(to, 1, (v[1] + v[3]) / 2),
+					put(to, 2, v[2] - v[0]), put(to, 3, v[3] - v[1]);
 			} else {
 				A w = v[2] / 2, h = v[3] / 2;
-				put(to, 0, v[0] - w), put(to, 1, v[1] - h), put(to, 2, v[0] + w), put(to, 3, v[1] + h);
+				put(to, 0, v[0] - w), put(to, 1, v[1] - h), put(to, 2, v[0] + w),
+					put(to, 3, v[1] + h);
 			}
 		}
 		__syncthreads();
@@ -131,10 +138,14 @@ KERNEL(prior, Prior) {
 	Int anchors = k.sizes + k.ratios - 1;
 	EACH(i, k.h * k.w * anchors) {
 		Int at = i / anchors, a = i % anchors;
-		double y = ((double)(at / k.w) + k.offset_y) * k.step_y, x = ((double)(at % k.w) + k.offset_x) * k.step_x;
-		double size = a < k.sizes ? k.size[a] : k.size[0], root = sqrt(a < k.sizes ? k.ratio[0] : k.ratio[a - k.sizes + 1]);
-		double dx = size * (double)k.h / (double)k.w * root / 2, dy = size / root / 2, v[4] = {x - dx, y - dy, x + dx, y + dy};
-		for (int j = 0; j < 4; j++) put(k.out, 4 * i + j, (A)(k.clip ? (v[j] < 0 ? 0 : v[j] > 1 ? 1 : v[j]) : v[j]));
+		double y = ((double)(at / k.w) + k.offset_y) * k.step_y,
+			x = ((double)(at % k.w) + k.offset_x) * k.step_x;
+		double size = a < k.sizes ? k.size[a] : k.size[0],
+			root = sqrt(a < k.sizes ? k.ratio[0] : k.ratio[a - k.sizes + 1]);
+		double dx = size * (double)k.h / (double)k.w * root / 2, dy = size / root / 2,
+			v[4] = {x - dx, y - dy, x + dx, y + dy};
+		for (int j = 0; j < 4; j++)
+			put(k.out, 4 * i + j, (A)(k.clip ? (v[j] < 0 ? 0 : v[j] > 1 ? 1 : v[j]) : v[j]));
 	}
 }
 
@@ -161,7 +172,8 @@ KERNEL(detect_rows, Detect) {
 		k.score[t] = part ? (double)prob : -INFINITY;
 		row[0] = (A)(best - 1), row[1] = prob;
 		for (int a = 0; a < 2; a++) {
-			A lo = get(k.anchors, 4 * i + a), hi = get(k.anchors, 4 * i + 2 + a), size = hi - lo, middle = (lo + hi) / 2;
+			A lo = get(k.anchors, 4 * i + a), hi = get(k.anchors, 4 * i + 2 + a), size = hi - lo,
+				middle = (lo + hi) / 2;
 			middle += get(k.locs, 4 * t + a) * (A)k.variance[a] * size;
 			A half = (A)exp((double)(get(k.locs, 4 * t + 2 + a) * (A)k.variance[2 + a])) * size / 2;
 			row[2 + a] = middle - half, row[4 + a] = middle + half;
@@ -173,7 +185,8 @@ KERNEL(detect_rows, Detect) {
 // number.
 __device__ inline Int listed(const double *score, Int n, Int *to) {
 	__shared__ Int counts[BLOCK];
-	Int piece = (n + blockDim.x - 1) / blockDim.x, begin = threadIdx.x * piece, end = begin + piece < n ? begin + piece : n, mine = 0, before = 0, all = 0;
+	Int piece = (n + blockDim.x - 1) / blockDim.x, begin = threadIdx.x * piece,
+		end = begin + piece < n ? begin + piece : n, mine = 0, before = 0, all = 0;
 	for (Int i = begin; i < end; i++) mine += score[i] > -INFINITY;
 	__syncthreads();
 	counts[threadIdx.x] = mine;
@@ -195,7 +208,8 @@ KERNEL(detect, DetectLists) {
 	const Detect &d = k.d;
 	for (Int b = blockIdx.x; b < d.images; b += gridDim.x) {
 		Int *numbers = k.numbers + b * d.n;
-		Int count = listed(d.score + b * d.n, d.n, numbers), taking = d.top > 0 && d.top < count ? d.top : count;
+		Int count = listed(d.score + b * d.n, d.n, numbers),
+			taking = d.top > 0 && d.top < count ? d.top : count;
 		A *list = d.list + 6 * b * d.n;
 		const A *rows = d.rows + 6 * b * d.n;
 		for (Int i = threadIdx.x; i < count; i += blockDim.x) {
@@ -210,11 +224,14 @@ KERNEL(detect, DetectLists) {
 			Box p = box(a + 2, 0);
 			for (Int j = i + 1 + threadIdx.x; j < count; j += blockDim.x) {
 				A *o = list + 6 * j;
-				if (o[0] >= 0 && (d.force || o[0] == a[0]) && overlap(p, box(o + 2, 0)) >= (A)d.threshold) o[0] = -1;
+				if (o[0] >= 0 && (d.force || o[0] == a[0]) &&
+					overlap(p, box(o + 2, 0)) >= (A)d.threshold)
+					o[0] = -1;
 			}
 		}
 		__syncthreads();
-		for (Int i = threadIdx.x; i < 6 * d.n; i += blockDim.x) put(d.out, 6 * b * d.n + i, i < 6 * count ? list[i] : (A)-1);
+		for (Int i = threadIdx.x; i < 6 * d.n; i += blockDim.x)
+			put(d.out, 6 * b * d.n + i, i < 6 * count ? list[i] : (A)-1);
 		__syncthreads();
 	}
 }
@@ -256,15 +273,19 @@ __device__ inline void match_best(const Target &k, Int b, Int labels) {
 		for (Int i = threadIdx.x; i < k.n; i += blockDim.x) {
 			if (k.state[b * k.n + i] == 2) continue;
 			for (Int l = 0; l < labels; l++)
-				if (!k.taken[b * k.rows + l] && iou[i * k.rows + l] > top) top = iou[i * k.rows + l], at = i * k.rows + l;
+				if (!k.taken[b * k.rows + l] && iou[i * k.rows + l] > top)
+					top = iou[i * k.rows + l], at = i * k.rows + l;
 		}
 		__syncthreads();
 		best[threadIdx.x] = top, where[threadIdx.x] = at;
 		__syncthreads();
 		for (unsigned t = 0; t < blockDim.x; t++)
-			if (where[t] >= 0 && (at < 0 || best[t] > top || (best[t] == top && where[t] < at))) top = best[t], at = where[t];
+			if (where[t] >= 0 && (at < 0 || best[t] > top || (best[t] == top && where[t] < at)))
+				top = best[t], at = where[t];
 		if (at < 0) return;
-		if (threadIdx.x == 0) k.taken[b * k.rows + at % k.rows] = 1, k.state[b * k.n + at / k.rows] = 2, k.match[b * k.n + at / k.rows] = at % k.rows;
+		if (threadIdx.x == 0)
+			k.taken[b * k.rows + at % k.rows] = 1, k.state[b * k.n + at / k.rows] = 2,
+				k.match[b * k.n + at / k.rows] = at % k.rows;
 		__syncthreads();
 	}
 }
@@ -306,17 +327,24 @@ KERNEL(target_match, Target) {
 }
 KERNEL(target_write, Target) {
 	EACH(t, k.images * k.n) { /* t: with mining, a place in the order of probabilities */
-		Int b = t / k.n, place = t % k.n, i = k.mining ? k.order[t] : place, at = b * k.n + i, state = k.state[at];
+		Int b = t / k.n, place = t % k.n, i = k.mining ? k.order[t] : place, at = b * k.n + i,
+			state = k.state[at];
 		const T *a = k.anchors + 4 * i, *l = k.labels + (b * k.rows + k.match[at]) * k.width;
-		put(k.cls, at, state == 2 ? get(l, 0) + 1 : state == 1 && place < k.most[b] ? (A)0 : (A)k.ignore);
+		put(k.cls, at, state == 2 ? get(l, 0) + 1 : state == 1 && place < k.most[b] ? (A)0
+			: (A)k.ignore);
 		for (int axis = 0; axis < 2; axis++) {
 			A to[2] = {0, 0};
 			if (state == 2) {
-				A size = get(a, 2 + axis) - get(a, axis), want = get(l, 3 + axis) - get(l, 1 + axis);
-				A middle = (get(a, axis) + get(a, 2 + axis)) / 2, goal = (get(l, 1 + axis) + get(l, 3 + axis)) / 2;
-				to[0] = (goal - middle) / size / (A)k.variance[axis], to[1] = (A)log((double)(want / size)) / (A)k.variance[2 + axis];
+				A size = get(a, 2 + axis) - get(a, axis),
+					want = get(l, 3 + axis) - get(l, 1 + axis);
+				A middle = (get(a, axis) + get(a, 2 + axis)) / 2,
+					goal = (get(l, 1 + axis) + get(l, 3 + axis)) / 2;
+				to[0] = (goal - middle) / size / (A)k.variance[axis],
+					to[1] = (A)log((double)(want / size)) / (A)k.variance[2 + axis];
 			}
-			for (int j = 0; j < 2; j++) put(k.loc, 4 * at + 2 * j + axis, to[j]), put(k.mask, 4 * at + 2 * j + axis, (A)(state == 2));
+			for (int j = 0; j < 2; j++)
+				put(k.loc, 4 * at + 2 * j + axis, to[j]),
+					put(k.mask, 4 * at + 2 * j + axis, (A)(state == 2));
 		}
 	}
 }
@@ -363,20 +391,26 @@ KERNEL(propose_boxes, Propose) {
 	Int plane = k.h * k.w, n = plane * k.anchors;
 	EACH(t, k.images * n) {
 		Int b = t / n, at = t % n / k.anchors, a = t % k.anchors, row = at / k.w, col = at % k.w;
-		const T *info = k.info + 3 * b, *delta = k.deltas + (b * 4 * k.anchors + 4 * a) * plane + at;
-		A size = (A)k.least * get(info, 2), c[4], score = get(k.probs, ((2 * b + 1) * k.anchors + a) * plane + at);
+		const T *info = k.info + 3 * b, *delta = k.deltas + (b * 4 * k.anchors + 4 * a) * plane +
+			at;
+		A size = (A)k.least * get(info, 2), c[4],
+			score = get(k.probs, ((2 * b + 1) * k.anchors + a) * plane + at);
 		for (int x = 0; x < 2; x++) {
-			A shift = (A)((x ? row : col) * k.stride), lo = (A)k.anchor[4 * a + x] + shift, hi = (A)k.anchor[4 * a + 2 + x] + shift;
-			A d = get(delta, x * plane), e = get(delta, (2 + x) * plane), border = get(info, 1 - x) - 1;
+			A shift = (A)((x ? row : col) * k.stride), lo = (A)k.anchor[4 * a + x] + shift,
+				hi = (A)k.anchor[4 * a + 2 + x] + shift;
+			A d = get(delta, x * plane), e = get(delta, (2 + x) * plane),
+				border = get(info, 1 - x) - 1;
 			if (k.iou_loss) {
 				lo += d, hi += e;
 			} else {
-				A extent = hi - lo + 1, middle = d * extent + lo + (extent - 1) / 2, half = ((A)exp((double)e) * extent - 1) / 2;
+				A extent = hi - lo + 1, middle = d * extent + lo + (extent - 1) / 2,
+					half = ((A)exp((double)e) * extent - 1) / 2;
 				lo = middle - half, hi = middle + half;
 			}
 			c[x] = most(least(lo, border), 0), c[2 + x] = most(least(hi, border), 0);
 		}
-		if (row >= (Int)(get(info, 0) / (A)k.stride) || col >= (Int)(get(info, 1) / (A)k.stride)) score = -1;
+		if (row >= (Int)(get(info, 0) / (A)k.stride) || col >= (Int)(get(info, 1) / (A)k.stride))
+			score = -1;
 		if (c[2] - c[0] + 1 < size || c[3] - c[1] + 1 < size) {
 			c[0] -= size / 2, c[1] -= size / 2, c[2] += size / 2, c[3] += size / 2;
 			score = -1;
@@ -391,8 +425,10 @@ struct Crowds {
 	A threshold;
 	__device__ bool operator()(Int i, Int j) const {
 		const A *a = corner + 4 * order[i], *b = corner + 4 * order[j];
-		A inter = most(least(a[2], b[2]) - most(a[0], b[0]) + 1, 0) * most(least(a[3], b[3]) - most(a[1], b[1]) + 1, 0);
-		return inter / ((a[2] - a[0] + 1) * (a[3] - a[1] + 1) + (b[2] - b[0] + 1) * (b[3] - b[1] + 1) - inter) > threshold;
+		A inter = most(least(a[2], b[2]) - most(a[0], b[0]) + 1, 0) *
+			most(least(a[3], b[3]) - most(a[1], b[1]) + 1, 0);
+		return inter / ((a[2] - a[0] + 1) * (a[3] - a[1] + 1) +
+			(b[2] - b[0] + 1) * (b[3] - b[1] + 1) - inter) > threshold;
 	}
 };
 KERNEL(propose, Propose) {
@@ -401,10 +437,12 @@ KERNEL(propose, Propose) {
 		const Int *order = k.order + b * n;
 		const A *corner = k.corner + 4 * b * n;
 		Int *kept = k.kept + b * n, taking = k.before > 0 && k.before < n ? k.before : n;
-		Int count = greedy(taking, k.after, k.gone + b * n, kept, Crowds{corner, order, (A)k.threshold});
+		Int count = greedy(taking, k.after, k.gone + b * n, kept,
+			Crowds{corner, order, (A)k.threshold});
 		for (Int i = threadIdx.x; i < k.after; i += blockDim.x) {
 			Int row = b * k.after + i, from = count > 0 ? order[kept[i % count]] : -1;
-			for (int x = 0; x < 5 && k.out; x++) put(k.out, 5 * row + x, from < 0 ? (A)0 : x == 0 ? (A)b : corner[4 * from + x - 1]);
+			for (int x = 0; x < 5 && k.out; x++)
+				put(k.out, 5 * row + x, from < 0 ? (A)0 : x == 0 ? (A)b : corner[4 * from + x - 1]);
 			if (k.scores) put(k.scores, row, from < 0 ? (A)0 : (A)k.score[b * n + from]);
 		}
 		__syncthreads();

@@ -15,7 +15,8 @@ struct Cell {
 	T *out, *y;       // outputs of this direction, [batch][size]; of all, from this one on
 	Int size, row;    // elements of an output; elements from one sequence to the next in y
 };
-__device__ inline bool takes_part(Ptr length, Int type, Int b, Int step) { return !length || step < read_int(length, type, b); }
+__device__ inline bool takes_part(Ptr length, Int type, Int b,
+	Int step) { return !length || step < read_int(length, type, b); }
 __device__ inline A sigmoid(A x) { return (A)1 / ((A)1 + gx_exp(-x)); }
 
 __device__ inline void cell_store(const Cell &k, Int b, Int j, A v, bool part) {
@@ -26,7 +27,8 @@ __device__ inline void cell_store(const Cell &k, Int b, Int j, A v, bool part) {
 
 KERNEL(cell, Cell) {
 	EACH(i, k.batch * k.hidden) {
-		Int b = i / k.hidden, j = i % k.hidden, n = k.hidden, gates = k.mode == 2 ? 4 : k.mode == 3 ? 3 : 1;
+		Int b = i / k.hidden, j = i % k.hidden, n = k.hidden,
+			gates = k.mode == 2 ? 4 : k.mode == 3 ? 3 : 1;
 		bool part = takes_part(k.length, k.type, b, k.step);
 		A x[4] = {0, 0, 0, 0}, h[4] = {0, 0, 0, 0}, out = 0;
 		for (Int g = 0; g < gates && part; g++) {
@@ -38,7 +40,8 @@ KERNEL(cell, Cell) {
 		} else if (k.mode == 1) {
 			out = gx_tanh(x[0] + h[0]);
 		} else if (k.mode == 2) {
-			A in = sigmoid(x[0] + h[0]), forget = sigmoid(x[1] + h[1]), cand = gx_tanh(x[2] + h[2]), o = sigmoid(x[3] + h[3]);
+			A in = sigmoid(x[0] + h[0]), forget = sigmoid(x[1] + h[1]), cand = gx_tanh(x[2] + h[2]),
+				o = sigmoid(x[3] + h[3]);
 			A c = part ? forget * get(k.mem, i) + in * cand : (A)0;
 			if (part) put(k.mem, i, c);
 			A keep[4] = {in, forget, cand, o};
@@ -59,7 +62,8 @@ KERNEL(cell, Cell) {
 
 // Stores projected outputs, x of [batch][size].
 KERNEL(cell_store, Cell) {
-	EACH(i, k.batch * k.size) cell_store(k, i / k.size, i % k.size, get(k.x, i), takes_part(k.length, k.type, i / k.size, k.step));
+	EACH(i, k.batch * k.size) cell_store(k, i / k.size, i % k.size, get(k.x, i),
+		takes_part(k.length, k.type, i / k.size, k.step));
 }
 
 struct CellGrad {
@@ -69,7 +73,8 @@ struct CellGrad {
 	const T *gates, *extra, *out; // of this step, kept by the forward pass
 	const T *prev, *mem;          // states before the step
 	const T *dout;                // gradient of the outputs before projection
-	T *dgates, *dstate;           // gradients of the products of input and state; dstate zero: equal
+	// Gradients of the products of input and state; dstate zero: equal
+	T *dgates, *dstate;
 	T *dh, *dmem;                 // gradients of the states that do not pass the weights
 	const T *dy;                  // gradient of the outputs of all directions, from this one on
 	T *douts;                     // gradient of the outputs
@@ -88,12 +93,14 @@ KERNEL(cell_receive, CellGrad) {
 // The outputs of an LSTM before the projection, of all steps and sequences: batch is steps ·
 // sequences.
 KERNEL(cell_full, CellGrad) {
-	EACH(i, k.batch * k.hidden) put(k.dstate, i, get(k.gates, (i / k.hidden * 4 + 3) * k.hidden + i % k.hidden) * gx_tanh(get(k.extra, i)));
+	EACH(i, k.batch * k.hidden) put(k.dstate, i,
+		get(k.gates, (i / k.hidden * 4 + 3) * k.hidden + i % k.hidden) * gx_tanh(get(k.extra, i)));
 }
 
 KERNEL(cell_grad, CellGrad) {
 	EACH(i, k.batch * k.hidden) {
-		Int b = i / k.hidden, j = i % k.hidden, n = k.hidden, gates = k.mode == 2 ? 4 : k.mode == 3 ? 3 : 1;
+		Int b = i / k.hidden, j = i % k.hidden, n = k.hidden,
+			gates = k.mode == 2 ? 4 : k.mode == 3 ? 3 : 1;
 		bool part = takes_part(k.length, k.type, b, k.step);
 		if (!part) {
 			for (Int g = 0; g < gates; g++) {
@@ -109,7 +116,8 @@ KERNEL(cell_grad, CellGrad) {
 		} else if (k.mode == 2) {
 			const T *g = k.gates + b * 4 * n + j;
 			T *to = k.dgates + b * 4 * n + j;
-			A in = get(g, 0), forget = get(g, n), cand = get(g, 2 * n), o = get(g, 3 * n), t = gx_tanh(get(k.extra, i));
+			A in = get(g, 0), forget = get(g, n), cand = get(g, 2 * n), o = get(g, 3 * n),
+				t = gx_tanh(get(k.extra, i));
 			A dc = get(k.dmem, i) + d * o * ((A)1 - t * t);
 			put(to, 0, dc * cand * in * ((A)1 - in));
 			put(to, n, dc * get(k.mem, i) * forget * ((A)1 - forget));
@@ -119,7 +127,8 @@ KERNEL(cell_grad, CellGrad) {
 		} else {
 			const T *g = k.gates + b * 3 * n + j;
 			T *to = k.dgates + b * 3 * n + j, *from = k.dstate + b * 3 * n + j;
-			A r = get(g, 0), z = get(g, n), m = get(g, 2 * n), v = get(k.extra, i), dm = d * ((A)1 - z) * ((A)1 - m * m);
+			A r = get(g, 0), z = get(g, n), m = get(g, 2 * n), v = get(k.extra, i),
+				dm = d * ((A)1 - z) * ((A)1 - m * m);
 			A dr = dm * v * r * ((A)1 - r), dz = d * (get(k.prev, i) - m) * z * ((A)1 - z);
 			put(to, 0, dr), put(to, n, dz), put(to, 2 * n, dm);
 			put(from, 0, dr), put(from, n, dz), put(from, 2 * n, dm * r);
@@ -168,6 +177,7 @@ KERNEL(lanes_before, Lanes) {
 		Int b = i / k.n % k.batch, step = i / k.n / k.batch, steps = k.rows / k.batch;
 		Int from = k.dir ? step + 1 : step - 1;
 		bool inside = from >= 0 && from < steps && takes_part(k.length, k.type, b, from);
-		put(k.to, i, inside ? get(k.from, (from * k.batch + b) * k.n + i % k.n) : get(k.first, b * k.n + i % k.n));
+		put(k.to, i, inside ? get(k.from, (from * k.batch + b) * k.n + i % k.n)
+			: get(k.first, b * k.n + i % k.n));
 	}
 }

@@ -5,7 +5,8 @@ struct Window {
 	T *out;
 	const T *in;
 	Int batch, channels;                           // channels of this group, from the pointers on
-	Int image;                                     // elements from one image of the data to the next
+	// Elements from one image of the data to the next
+	Int image;
 	Int in_[3], out_[3], kernel[3], stride[3], dilate[3], pad[3];
 	Int columns; // elements from one row of the matrix to the next
 };
@@ -15,9 +16,12 @@ struct Window {
 KERNEL(im2col, Window) {
 	Int taps = k.kernel[0] * k.kernel[1] * k.kernel[2], spots = k.out_[0] * k.out_[1] * k.out_[2];
 	EACH(i, k.channels * taps * k.batch * spots) {
-		Int o = i % spots, b = i / spots % k.batch, row = i / spots / k.batch, t = row % taps, c = row / taps;
-		Int z = o / (k.out_[2] * k.out_[1]) * k.stride[0] - k.pad[0] + t / (k.kernel[2] * k.kernel[1]) * k.dilate[0];
-		Int y = o / k.out_[2] % k.out_[1] * k.stride[1] - k.pad[1] + t / k.kernel[2] % k.kernel[1] * k.dilate[1];
+		Int o = i % spots, b = i / spots % k.batch, row = i / spots / k.batch, t = row % taps,
+			c = row / taps;
+		Int z = o / (k.out_[2] * k.out_[1]) * k.stride[0] - k.pad[0] +
+			t / (k.kernel[2] * k.kernel[1]) * k.dilate[0];
+		Int y = o / k.out_[2] % k.out_[1] * k.stride[1] - k.pad[1] +
+			t / k.kernel[2] % k.kernel[1] * k.dilate[1];
 		Int x = o % k.out_[2] * k.stride[2] - k.pad[2] + t % k.kernel[2] * k.dilate[2];
 		A v = 0;
 		if (z >= 0 && z < k.in_[0] && y >= 0 && y < k.in_[1] && x >= 0 && x < k.in_[2])
@@ -44,7 +48,8 @@ KERNEL(col2im, Window) {
 					Int ox = x + k.pad[2] - kx * k.dilate[2];
 					if (ox < 0 || ox % k.stride[2] || (ox /= k.stride[2]) >= k.out_[2]) continue;
 					Int row = ((c * k.kernel[0] + kz) * k.kernel[1] + ky) * k.kernel[2] + kx;
-					sum += get(k.in, row * k.columns + b * spots + (oz * k.out_[1] + oy) * k.out_[2] + ox);
+					sum += get(k.in, row * k.columns + b * spots +
+						(oz * k.out_[1] + oy) * k.out_[2] + ox);
 				}
 			}
 		}
@@ -74,5 +79,6 @@ KERNEL(scatter, Channels) { /* in: [channels][batch][size] */
 	}
 }
 KERNEL(bias, Channels) { /* out += bias, [batch][channels][size] */
-	EACH(i, k.batch * k.channels * k.size) put(k.out, i, get(k.out, i) + get(k.bias, i / k.size % k.channels));
+	EACH(i, k.batch * k.channels * k.size) put(k.out, i,
+		get(k.out, i) + get(k.bias, i / k.size % k.channels));
 }

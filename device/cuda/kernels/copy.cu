@@ -34,13 +34,16 @@ template <class E> __device__ inline void transpose(const Transpose &k) {
 	__shared__ E buf[tile][tile + 1];
 	Int across = (k.cols + tile - 1) / tile, down = (k.rows + tile - 1) / tile;
 	for (Int b = blockIdx.x; b < across * down * k.batch; b += gridDim.x) {
-		Int c0 = b % across * tile, r0 = b / across % down * tile, base = b / (across * down) * k.rows * k.cols;
+		Int c0 = b % across * tile, r0 = b / across % down * tile,
+			base = b / (across * down) * k.rows * k.cols;
 		int x = threadIdx.x % tile, y = threadIdx.x / tile, step = blockDim.x / tile;
 		for (int r = y; r < tile; r += step)
-			if (r0 + r < k.rows && c0 + x < k.cols) buf[r][x] = ((E *)k.src)[base + (r0 + r) * k.cols + c0 + x];
+			if (r0 + r < k.rows && c0 + x < k.cols)
+				buf[r][x] = ((E *)k.src)[base + (r0 + r) * k.cols + c0 + x];
 		__syncthreads();
 		for (int c = y; c < tile; c += step)
-			if (c0 + c < k.cols && r0 + x < k.rows) ((E *)k.dst)[base + (c0 + c) * k.rows + r0 + x] = buf[x][c];
+			if (c0 + c < k.cols && r0 + x < k.rows)
+				((E *)k.dst)[base + (c0 + c) * k.rows + r0 + x] = buf[x][c];
 		__syncthreads();
 	}
 }
@@ -55,7 +58,8 @@ struct Where {
 	Int type, n, run;
 };
 template <class E> __device__ inline void where(const Where &k) {
-	EACH(i, k.n) ((E *)k.out)[i] = read(k.cond, k.type, i / k.run) != 0 ? ((E *)k.x)[i] : ((E *)k.y)[i];
+	EACH(i, k.n) ((E *)k.out)[i] = read(k.cond, k.type, i / k.run) != 0 ? ((E *)k.x)[i]
+		: ((E *)k.y)[i];
 }
 KERNEL(where1, Where) { where<uint8_t>(k); }
 KERNEL(where2, Where) { where<uint16_t>(k); }

@@ -22,7 +22,8 @@ struct Source {
 	__device__ double positive() { return 1 - unit(word()); }
 	__device__ double normal() {
 		uint32_t a = word(), b = word();
-		return sqrt(-2 * log(((double)a + 1) / 4294967296.0)) * cos(6.28318530717958647693 * (double)b / 4294967296.0);
+		return sqrt(-2 * log(((double)a + 1) / 4294967296.0)) *
+			cos(6.28318530717958647693 * (double)b / 4294967296.0);
 	}
 	// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000).
 	__device__ __noinline__ double gamma(double a) {
@@ -50,12 +51,15 @@ struct Source {
 			for (; p > least; k++) p *= positive();
 			return k;
 		}
-		double b = 0.931 + 2.53 * sqrt(m), a = -0.059 + 0.02483 * b, alpha = 1.1239 + 1.1328 / (b - 3.4), vr = 0.9277 - 3.6224 / (b - 2);
+		double b = 0.931 + 2.53 * sqrt(m), a = -0.059 + 0.02483 * b,
+			alpha = 1.1239 + 1.1328 / (b - 3.4), vr = 0.9277 - 3.6224 / (b - 2);
 		for (;;) {
-			double u = unit_() - 0.5, v = positive(), us = 0.5 - fabs(u), k = floor((2 * a / us + b) * u + m + 0.43);
+			double u = unit_() - 0.5, v = positive(), us = 0.5 - fabs(u),
+				k = floor((2 * a / us + b) * u + m + 0.43);
 			if (us >= 0.07 && v <= vr) return k;
 			if (k < 0 || (us < 0.013 && v > us)) continue;
-			if (log(v) + log(alpha) - log(a / (us * us) + b) <= -m + k * log(m) - log_gamma(k + 1)) return k;
+			if (log(v) + log(alpha) - log(a / (us * us) + b) <= -m + k * log(m) - log_gamma(k + 1))
+				return k;
 		}
 	}
 };
@@ -63,14 +67,17 @@ struct Source {
 // Numbers from distributions with two parameters: constants, or element i / each of arrays.
 struct Draw {
 	Any out, a, b;
-	Int n, each, kind; // 0 uniform, 1 normal, 2 exponential, 3 Poisson, 4 gamma, 5 negative binomial, 6 the same by mean and dispersion
+	// 0 uniform, 1 normal, 2 exponential, 3 Poisson, 4 gamma, 5 negative binomial, 6 the same by
+	// mean and dispersion
+	Int n, each, kind;
 	double a0, b0;
 	uint64_t key, counter;
 };
 KERNEL(draw, Draw) {
 	EACH(i, k.n) {
 		Source s{k.key, k.counter, i, 0, {0, 0, 0, 0}};
-		double a = k.a.p ? k.a[i / k.each] : k.a0, b = k.b.p ? k.b[i / k.each] : k.a.p ? a : k.b0, v = 0;
+		double a = k.a.p ? k.a[i / k.each] : k.a0, b = k.b.p ? k.b[i / k.each] : k.a.p ? a : k.b0,
+			v = 0;
 		switch (k.kind) {
 		case 0:
 			v = a + (b - a) * s.unit_();
@@ -126,7 +133,8 @@ KERNEL(classes_grad, Classes) { /* out: of the probabilities; logs: the numbers 
 	EACH(o, k.n) {
 		double sum = 0, p = k.prob[o];
 		for (Int i = o / k.classes * k.each; i < (o / k.classes + 1) * k.each; i++)
-			if (k.logs.integer(i) == o % k.classes) sum += k.head[i] / (p > SMALLEST ? p : SMALLEST);
+			if (k.logs.integer(i) == o % k.classes)
+				sum += k.head[i] / (p > SMALLEST ? p : SMALLEST);
 		k.out.set(o, sum);
 	}
 }
@@ -152,7 +160,9 @@ KERNEL(shuffle_rows, Shuffle) {
 // Densities of a sample and their derivatives; element i has the parameters i / each.
 struct Density {
 	Any out, dx, da, db, x, a, b, dy, y;
-	Int n, each, kind, is_log; // 0 uniform, 1 normal, 2 exponential, 3 gamma, 4 Poisson, 5 negative binomial, 6 the same by mean and dispersion
+	// 0 uniform, 1 normal, 2 exponential, 3 gamma, 4 Poisson, 5 negative binomial, 6 the same by
+	// mean and dispersion
+	Int n, each, kind, is_log;
 };
 struct Slope {
 	double x, a, b;
@@ -160,7 +170,9 @@ struct Slope {
 static __device__ __noinline__ double log_binomial(double x, double n, double p) {
 	return log_gamma(x + n) - log_gamma(x + 1) - log_gamma(n) + n * log(p) + x * log(1 - p);
 }
-static __device__ __noinline__ Slope slope_binomial(double x, double n, double p) { return Slope{0, gx_psi(x + n) - gx_psi(n) + log(p), n / p - x / (1 - p)}; }
+static __device__ __noinline__ Slope slope_binomial(double x, double n, double p) {
+	return Slope{0, gx_psi(x + n) - gx_psi(n) + log(p), n / p - x / (1 - p)};
+}
 static __device__ __noinline__ double log_density(Int kind, double x, double a, double b) {
 	double z = (x - a) / b;
 	switch (kind) {

@@ -5,10 +5,12 @@ struct Pixels {
 	Int n, channels, plane;
 };
 KERNEL(pixels_first, Pixels) { /* in: channels last, 0 to 255; out: channels first, 0 to 1 */
-	EACH(i, k.n) k.out.set((i / (k.plane * k.channels) * k.channels + i % k.channels) * k.plane + i / k.channels % k.plane, k.in[i] / 255);
+	EACH(i, k.n) k.out.set((i / (k.plane * k.channels) * k.channels + i % k.channels) * k.plane +
+		i / k.channels % k.plane, k.in[i] / 255);
 }
 KERNEL(pixels_last, Pixels) {
-	EACH(i, k.n) k.out.set(i, k.in[(i / (k.plane * k.channels) * k.channels + i % k.channels) * k.plane + i / k.channels % k.plane] / 255);
+	EACH(i, k.n) k.out.set(i, k.in[(i / (k.plane * k.channels) * k.channels + i % k.channels) *
+		k.plane + i / k.channels % k.plane] / 255);
 }
 
 struct Scale {

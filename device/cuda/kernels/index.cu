@@ -18,7 +18,8 @@ struct Take {
 template <class E> __device__ inline void take(const Take &k) {
 	EACH(i, k.outer * k.count * k.n) {
 		Int e = i % k.n, j = i / k.n % k.count, o = i / k.n / k.count;
-		((E *)k.out)[i] = ((E *)k.src)[(o * k.extent + legal(read_int(k.index, k.type, j), k.extent, k.wrap)) * k.n + e];
+		((E *)k.out)[i] = ((E *)k.src)[(o * k.extent +
+			legal(read_int(k.index, k.type, j), k.extent, k.wrap)) * k.n + e];
 	}
 }
 KERNEL(take1, Take) { take<uint8_t>(k); }
@@ -56,7 +57,8 @@ struct OneHot {
 	double on, off;
 };
 KERNEL(one_hot, OneHot) {
-	EACH(i, k.n * k.depth) write(k.out, k.to, i, read_int(k.index, k.type, i / k.depth) == i % k.depth ? k.on : k.off);
+	EACH(i, k.n * k.depth) write(k.out, k.to, i,
+		read_int(k.index, k.type, i / k.depth) == i % k.depth ? k.on : k.off);
 }
 
 // Steps of sequences: [steps][batch][size], or [batch][steps][size] with axis 1. length may be
@@ -71,7 +73,8 @@ __device__ inline Int seq_end(const Sequence &k, Int seq, Int least) {
 	Int n = read_int(k.length, k.type, seq);
 	return n < least ? least : n < k.steps ? n : k.steps;
 }
-__device__ inline Int seq_at(const Sequence &k, Int seq, Int step) { return (k.axis ? seq * k.steps + step : step * k.batch + seq) * k.size; }
+__device__ inline Int seq_at(const Sequence &k, Int seq,
+	Int step) { return (k.axis ? seq * k.steps + step : step * k.batch + seq) * k.size; }
 
 KERNEL(seq_mask, Sequence) { /* fills what follows the end; out holds the data already */
 	EACH(i, k.steps * k.batch * k.size) {
@@ -81,15 +84,19 @@ KERNEL(seq_mask, Sequence) { /* fills what follows the end; out holds the data a
 }
 template <class E> __device__ inline void seq_reverse(const Sequence &k) {
 	EACH(i, k.steps * k.batch * k.size) {
-		Int e = i % k.size, seq = i / k.size % k.batch, step = i / k.size / k.batch, end = seq_end(k, seq, 0);
-		((E *)k.out)[seq_at(k, seq, step) + e] = ((E *)k.in)[seq_at(k, seq, step < end ? end - 1 - step : step) + e];
+		Int e = i % k.size, seq = i / k.size % k.batch, step = i / k.size / k.batch,
+			end = seq_end(k, seq, 0);
+		((E *)k.out)[seq_at(k, seq, step) + e] =
+			((E *)k.in)[seq_at(k, seq, step < end ? end - 1 - step : step) + e];
 	}
 }
 template <class E> __device__ inline void seq_last(const Sequence &k) {
-	EACH(i, k.batch * k.size) ((E *)k.out)[i] = ((E *)k.in)[seq_at(k, i / k.size, seq_end(k, i / k.size, 1) - 1) + i % k.size];
+	EACH(i, k.batch * k.size) ((E *)k.out)[i] =
+		((E *)k.in)[seq_at(k, i / k.size, seq_end(k, i / k.size, 1) - 1) + i % k.size];
 }
 template <class E> __device__ inline void seq_last_grad(const Sequence &k) { /* out is zero elsewhere */
-	EACH(i, k.batch * k.size) ((E *)k.out)[seq_at(k, i / k.size, seq_end(k, i / k.size, 1) - 1) + i % k.size] = ((E *)k.in)[i];
+	EACH(i, k.batch * k.size) ((E *)k.out)[seq_at(k, i / k.size, seq_end(k, i / k.size, 1) - 1) +
+		i % k.size] = ((E *)k.in)[i];
 }
 #define SIZES(name, Args) \
 	KERNEL(name##1, Args) { name<uint8_t>(k); } \

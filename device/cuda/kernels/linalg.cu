@@ -5,7 +5,8 @@
 struct Batch {
 	Any out[2], in[4];
 	double *scratch;
-	Int count, m, n, room; // matrices of m rows and n columns; room: doubles of scratch memory per matrix
+	// Matrices of m rows and n columns; room: doubles of scratch memory per matrix
+	Int count, m, n, room;
 	Int upper, trans, right;
 	double alpha;
 };
@@ -24,11 +25,14 @@ __device__ inline void store(const Any &t, Int first, const double *from, Int n)
 	__syncthreads();
 }
 // c = alpha·op(a)·op(b), where c has m·n elements and each is a sum of depth terms.
-__device__ inline void multiply(double *c, const double *a, const double *b, Int m, Int n, Int depth, bool ta, bool tb, double alpha) {
+__device__ inline void multiply(double *c, const double *a, const double *b, Int m, Int n,
+	Int depth, bool ta, bool tb, double alpha) {
 	THREADED(i, m * n) {
 		Int r = i / n, col = i % n;
 		double sum = 0;
-		for (Int d = 0; d < depth; d++) sum += (ta ? a[d * m + r] : a[r * depth + d]) * (tb ? b[col * depth + d] : b[d * n + col]);
+		for (Int d = 0; d < depth; d++)
+			sum += (ta ? a[d * m + r] : a[r * depth + d]) *
+				(tb ? b[col * depth + d] : b[d * n + col]);
 		c[i] = alpha * sum;
 	}
 	__syncthreads();
@@ -40,7 +44,8 @@ __device__ inline void lower(double *a, Int n, bool mirror) {
 }
 // b = op(t)^-1·b, or b·op(t)^-1 with right, for the upper or lower triangle of t, which has n rows;
 // lines: number of columns (rows with right) of b. One thread per line.
-__device__ inline void solve(const double *t, double *b, Int n, Int lines, bool upper, bool trans, bool right) {
+__device__ inline void solve(const double *t, double *b, Int n, Int lines, bool upper, bool trans,
+	bool right) {
 	THREADED(l, lines) {
 		bool forward = right ? upper != trans : upper == trans; // solve for the first element first
 		for (Int s = 0; s < n; s++) {
@@ -162,7 +167,8 @@ KERNEL(trmm, Batch) {
 		Int side = k.right ? k.n : k.m, size = k.m * k.n;
 		double *x = mem + side * side, *y = x + size;
 		load(mem, k.in[0], b * side * side, side * side);
-		THREADED(i, side * side) if (k.upper ? i / side > i % side : i / side < i % side) mem[i] = 0;
+		THREADED(i, side * side) if (k.upper ? i / side > i % side : i / side < i % side) mem[i] =
+			0;
 		__syncthreads();
 		load(x, k.in[1], b * size, size);
 		if (k.right) multiply(y, x, mem, k.m, k.n, k.n, false, k.trans, k.alpha);
@@ -194,7 +200,8 @@ __device__ inline bool factor(double *a, double *swap, Int n) {
 		Int rest = n - j - 1;
 		THREADED(i, rest) a[(j + 1 + i) * n + j] /= pivot;
 		__syncthreads();
-		THREADED(i, rest * rest) a[(j + 1 + i / rest) * n + j + 1 + i % rest] -= a[(j + 1 + i / rest) * n + j] * a[j * n + j + 1 + i % rest];
+		THREADED(i, rest * rest) a[(j + 1 + i / rest) * n + j + 1 + i % rest] -=
+			a[(j + 1 + i / rest) * n + j] * a[j * n + j + 1 + i % rest];
 		__syncthreads();
 	}
 	return ok;
@@ -234,7 +241,8 @@ KERNEL(det, Batch) {
 		double *swap = mem + k.n * k.n, det = 1;
 		load(mem, k.in[0], b * k.n * k.n, k.n * k.n);
 		factor(mem, swap, k.n);
-		for (Int i = 0; i < k.n; i++) det *= (Int)swap[i] != i ? -mem[i * k.n + i] : mem[i * k.n + i];
+		for (Int i = 0; i < k.n; i++)
+			det *= (Int)swap[i] != i ? -mem[i * k.n + i] : mem[i * k.n + i];
 		if (threadIdx.x == 0) k.out[0].set(b, det);
 		__syncthreads();
 	}
@@ -279,7 +287,8 @@ KERNEL(gelqf, Batch) {
 			double *row = mem + i * n, sum = 0;
 			THREADED(c, n - i - 1) sum += row[i + 1 + c] * row[i + 1 + c];
 			sum = together<Add>(sum);
-			double head = row[i], beta = head < 0 ? sqrt(head * head + sum) : -sqrt(head * head + sum), t = 0;
+			double head = row[i], beta = head < 0 ? sqrt(head * head + sum)
+				: -sqrt(head * head + sum), t = 0;
 			__syncthreads();
 			if (sum != 0) {
 				t = (beta - head) / beta;
@@ -309,7 +318,8 @@ KERNEL(gelqf, Batch) {
 		}
 		__syncthreads();
 		store(k.out[0], b * m * n, q, m * n);
-		THREADED(i, m * m) if (k.out[1].p) k.out[1].set(b * m * m + i, i % m <= i / m ? mem[i / m * n + i % m] : 0);
+		THREADED(i, m * m) if (k.out[1].p) k.out[1].set(b * m * m + i,
+			i % m <= i / m ? mem[i / m * n + i % m] : 0);
 		__syncthreads();
 	}
 }
@@ -341,7 +351,8 @@ __device__ inline void rotate(double *a, double *v, Int n, Int p, Int q, double 
 	double off = a[p * n + q], gap = a[q * n + q] - a[p * n + p];
 	__syncthreads();
 	if (fabs(off) <= tiny) return;
-	double theta = gap / (2 * off), t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1)), c = 1 / sqrt(t * t + 1), s = t * c;
+	double theta = gap / (2 * off), t = (theta < 0 ? -1 : 1) /
+		(fabs(theta) + sqrt(theta * theta + 1)), c = 1 / sqrt(t * t + 1), s = t * c;
 	THREADED(i, n) {
 		double x = a[i * n + p], y = a[i * n + q];
 		a[i * n + p] = c * x - s * y, a[i * n + q] = s * x + c * y;
@@ -377,14 +388,16 @@ KERNEL(syevd, Batch) {
 		__syncthreads();
 		THREADED(i, n) {
 			Int at = 0;
-			for (Int j = 0; j < n; j++) at += value[j] < value[i] || (value[j] == value[i] && j < i);
+			for (Int j = 0; j < n; j++)
+				at += value[j] < value[i] || (value[j] == value[i] && j < i);
 			rank[i] = (double)at;
 			if (k.out[1].p) k.out[1].set(b * n + at, value[i]);
 			Int most = 0;
 			for (Int j = 1; j < n; j++)
 				if (fabs(v[j * n + i]) > fabs(v[most * n + i])) most = j;
 			double sign = n > 0 && v[most * n + i] < 0 ? -1 : 1;
-			for (Int j = 0; j < n && k.out[0].p; j++) k.out[0].set((b * n + at) * n + j, sign * v[j * n + i]);
+			for (Int j = 0; j < n && k.out[0].p; j++)
+				k.out[0].set((b * n + at) * n + j, sign * v[j * n + i]);
 		}
 		__syncthreads();
 	}
@@ -421,7 +434,9 @@ __device__ inline Int triangle_place(const Band &k, Int i) {
 	Int c = i - r * (r + 1) / 2;
 	return k.upper ? c * k.n + r + cut : (r + cut) * k.n + c;
 }
-__device__ inline Int diagonal_place(const Band &k, Int i) { return (i + (k.offset < 0 ? -k.offset : 0)) * k.n + i + (k.offset > 0 ? k.offset : 0); }
+__device__ inline Int diagonal_place(const Band &k,
+	Int i) { return (i + (k.offset < 0 ? -k.offset : 0)) * k.n + i + (k.offset > 0 ? k.offset : 0);
+	}
 #define BAND(name, place) \
 	KERNEL(name, Band) { \
 		EACH(t, k.count * k.packed) { \

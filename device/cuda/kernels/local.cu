@@ -9,7 +9,8 @@ struct LRN {
 	double share, beta, knorm; // share: factor of the sum of squares
 };
 __device__ inline void around(const LRN &k, Int i, Int *lo, Int *hi) {
-	Int c = i / k.inner % k.channels, from = c < k.half ? 0 : c - k.half, to = c + k.half < k.channels ? c + k.half : k.channels - 1;
+	Int c = i / k.inner % k.channels, from = c < k.half ? 0 : c - k.half,
+		to = c + k.half < k.channels ? c + k.half : k.channels - 1;
 	*lo = i + (from - c) * k.inner, *hi = i + (to - c) * k.inner;
 }
 KERNEL(lrn, LRN) {
@@ -28,8 +29,10 @@ KERNEL(lrn_grad, LRN) {
 		Int lo, hi;
 		around(k, i, &lo, &hi);
 		A sum = 0;
-		for (Int j = lo; j <= hi; j += k.inner) sum += get(k.dy, j) * get(k.x, j) * gx_pow(get(k.norm, j), (A)(-k.beta - 1));
-		put(k.out, i, get(k.dy, i) * gx_pow(get(k.norm, i), (A)-k.beta) - (A)(2 * k.beta * k.share) * get(k.x, i) * sum);
+		for (Int j = lo; j <= hi; j += k.inner)
+			sum += get(k.dy, j) * get(k.x, j) * gx_pow(get(k.norm, j), (A)(-k.beta - 1));
+		put(k.out, i, get(k.dy, i) * gx_pow(get(k.norm, i), (A)-k.beta) -
+			(A)(2 * k.beta * k.share) * get(k.x, i) * sum);
 	}
 }
 
@@ -85,10 +88,13 @@ KERNEL(grow, Grow) {
 KERNEL(grow_grad, Grow) { /* in is the large image */
 	Int oh = k.h * k.fh, ow = k.w * k.fw;
 	EACH(i, k.batch * k.channels * k.h * k.w) {
-		Int x = i % k.w, y = i / k.w % k.h, c = i / k.w / k.h % k.channels, b = i / k.w / k.h / k.channels;
+		Int x = i % k.w, y = i / k.w % k.h, c = i / k.w / k.h % k.channels,
+			b = i / k.w / k.h / k.channels;
 		A sum = 0;
 		for (Int dy = 0; dy < k.fh; dy++)
-			for (Int dx = 0; dx < k.fw; dx++) sum += get(k.in, ((b * k.total + k.first + c) * oh + y * k.fh + dy) * ow + x * k.fw + dx);
+			for (Int dx = 0; dx < k.fw; dx++)
+				sum += get(k.in, ((b * k.total + k.first + c) * oh + y * k.fh + dy) * ow +
+					x * k.fw + dx);
 		put(k.out, i, sum);
 	}
 }
@@ -98,7 +104,8 @@ struct Bend {
 	T *out, *mask, *dgamma;
 	const T *x, *gamma, *dy;
 	Int n, nd, dim[AXES], sg[AXES];
-	Int outs, size, nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES]; // gammas, and the elements that share each
+	// Gammas, and the elements that share each
+	Int outs, size, nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES];
 	double low, high;
 	Int draws;
 	uint64_t key, counter;

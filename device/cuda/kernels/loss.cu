@@ -13,7 +13,8 @@ struct Head {
 // Counts the labels that are not the ignored label; one block.
 KERNEL(count_valid, Head) {
 	double n = 0;
-	for (Int i = threadIdx.x; i < k.labels; i += blockDim.x) n += (Int)get(k.label, i) != (Int)k.ignore;
+	for (Int i = threadIdx.x; i < k.labels; i += blockDim.x)
+		n += (Int)get(k.label, i) != (Int)k.ignore;
 	n = together<Add>(n);
 	if (threadIdx.x == 0) *k.valid = n > 0 ? n : 1;
 }
@@ -49,7 +50,8 @@ struct Hinge {
 };
 KERNEL(hinge_grad, Hinge) {
 	EACH(i, k.samples * k.classes) {
-		A side = i % k.classes == (Int)get(k.label, i / k.classes) ? (A)1 : (A)-1, miss = (A)k.margin - side * get(k.x, i);
+		A side = i % k.classes == (Int)get(k.label, i / k.classes) ? (A)1 : (A)-1,
+			miss = (A)k.margin - side * get(k.x, i);
 		miss = miss > 0 ? (k.linear ? (A)0.5 : miss) : (A)0;
 		put(k.out, i, (A)-2 * side * miss * (A)k.scale);
 	}
@@ -130,7 +132,8 @@ struct Sparse {
 KERNEL(sparse_average, Sparse) {
 	for (Int u = blockIdx.x; u < k.units; u += gridDim.x) {
 		double sum = 0;
-		for (Int s = threadIdx.x; s < k.samples; s += blockDim.x) sum += (double)get(k.x, s * k.units + u);
+		for (Int s = threadIdx.x; s < k.samples; s += blockDim.x)
+			sum += (double)get(k.x, s * k.units + u);
 		sum = together<Add>(sum);
 		if (threadIdx.x != 0) continue;
 		double a = (double)get(k.average, u);

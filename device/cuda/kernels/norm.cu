@@ -38,8 +38,10 @@ KERNEL(batch_stats, Norm) {
 			write(k.mean, k.stat, c, mean);
 			write(k.inv, k.stat, c, 1 / sqrt(var + k.eps));
 			if (k.batch_stats) {
-				write(k.moving_mean, k.stat, c, read(k.moving_mean, k.stat, c) * k.momentum + mean * (1 - k.momentum));
-				write(k.moving_var, k.stat, c, read(k.moving_var, k.stat, c) * k.momentum + var * (1 - k.momentum));
+				write(k.moving_mean, k.stat, c,
+					read(k.moving_mean, k.stat, c) * k.momentum + mean * (1 - k.momentum));
+				write(k.moving_var, k.stat, c,
+					read(k.moving_var, k.stat, c) * k.momentum + var * (1 - k.momentum));
 			}
 		}
 	}
@@ -51,8 +53,10 @@ KERNEL(batch_moved, Norm) {
 	EACH(c, k.channels) {
 		double inv = read(k.inv, k.stat, c), var = 1 / (inv * inv) - k.eps;
 		if (var < 0) var = 0;
-		write(k.moving_mean, k.stat, c, read(k.moving_mean, k.stat, c) * k.momentum + read(k.mean, k.stat, c) * (1 - k.momentum));
-		write(k.moving_var, k.stat, c, read(k.moving_var, k.stat, c) * k.momentum + var * (1 - k.momentum));
+		write(k.moving_mean, k.stat, c, read(k.moving_mean, k.stat, c) * k.momentum +
+			read(k.mean, k.stat, c) * (1 - k.momentum));
+		write(k.moving_var, k.stat, c, read(k.moving_var, k.stat, c) * k.momentum +
+			var * (1 - k.momentum));
 	}
 }
 
@@ -61,7 +65,8 @@ KERNEL(batch_norm, Norm) {
 		Int c = i / k.inner % k.channels;
 		A scale = (A)read(k.inv, k.stat, c);
 		if (!k.fix_gamma) scale *= (A)read(k.gamma, k.stat, c);
-		put(k.out, i, (get(k.x, i) - (A)read(k.mean, k.stat, c)) * scale + (A)read(k.beta, k.stat, c));
+		put(k.out, i, (get(k.x, i) - (A)read(k.mean, k.stat, c)) * scale +
+			(A)read(k.beta, k.stat, c));
 	}
 }
 
@@ -90,7 +95,10 @@ KERNEL(batch_norm_grad, Norm) {
 		Int c = i / k.inner % k.channels;
 		A inv = (A)read(k.inv, k.stat, c), scale = inv, shift = 0, tilt = 0;
 		if (!k.fix_gamma) scale *= (A)read(k.gamma, k.stat, c);
-		if (k.batch_stats) shift = (A)((double *)k.moving_var)[c] / n, tilt = (A)((double *)k.moving_mean)[c] / n * inv;
-		put(k.out, i, scale * (get(k.dy, i) - shift - (get(k.x, i) - (A)read(k.mean, k.stat, c)) * tilt));
+		if (k.batch_stats)
+			shift = (A)((double *)k.moving_var)[c] / n,
+				tilt = (A)((double *)k.moving_mean)[c] / n * inv;
+		put(k.out, i, scale * (get(k.dy, i) - shift -
+			(get(k.x, i) - (A)read(k.mean, k.stat, c)) * tilt));
 	}
 }

@@ -17,7 +17,8 @@ __device__ inline bool before(const Order &k, double a, double b) {
 	}
 	return isnan(a) ? false : isnan(b) || a < b;
 }
-__device__ inline double key(const Order &k, Int lane, Int i) { return k.x[lane / k.step * k.step * k.n + lane % k.step + i * k.step]; }
+__device__ inline double key(const Order &k, Int lane,
+	Int i) { return k.x[lane / k.step * k.step * k.n + lane % k.step + i * k.step]; }
 
 KERNEL(order_runs, Order) { /* sorts runs of RUN places into to */
 	Int runs = (k.n + RUN - 1) / RUN;
@@ -37,7 +38,8 @@ KERNEL(order_runs, Order) { /* sorts runs of RUN places into to */
 KERNEL(order_merge, Order) {
 	EACH(t, k.lanes * k.n) {
 		Int lane = t / k.n, i = t % k.n, begin = i / (2 * k.width) * 2 * k.width;
-		Int middle = begin + k.width < k.n ? begin + k.width : k.n, end = begin + 2 * k.width < k.n ? begin + 2 * k.width : k.n;
+		Int middle = begin + k.width < k.n ? begin + k.width : k.n,
+			end = begin + 2 * k.width < k.n ? begin + 2 * k.width : k.n;
 		const Int *from = k.from + lane * k.n;
 		bool first = i < middle;
 		double v = key(k, lane, from[i]);
@@ -62,7 +64,8 @@ struct Top {
 KERNEL(order_top, Top) {
 	EACH(t, k.lanes * k.count) {
 		Int lane = t % k.lanes, i = t / k.lanes, at = k.order[lane * k.n + i];
-		Int src = lane / k.step * k.step * k.n + lane % k.step + at * k.step, dst = lane / k.step * k.step * k.count + lane % k.step + i * k.step;
+		Int src = lane / k.step * k.step * k.n + lane % k.step + at * k.step,
+			dst = lane / k.step * k.step * k.count + lane % k.step + i * k.step;
 		if (k.values.p) k.values.copy(dst, k.x, src);
 		if (k.indices.p) k.indices.set_integer(dst, at);
 		if (k.mask.p) k.mask.set(src, 1);
@@ -76,7 +79,8 @@ struct Chosen {
 };
 KERNEL(order_chosen, Chosen) {
 	EACH(t, k.lanes * k.count) {
-		Int lane = t % k.lanes, dst = lane / k.step * k.step * k.count + lane % k.step + t / k.lanes * k.step, at = k.indices.integer(dst);
+		Int lane = t % k.lanes, dst = lane / k.step * k.step * k.count + lane % k.step +
+			t / k.lanes * k.step, at = k.indices.integer(dst);
 		if (at < 0 || at >= k.n) continue;
 		Int src = lane / k.step * k.step * k.n + lane % k.step + at * k.step;
 		if (k.back) k.x.copy(src, k.values, dst);
@@ -131,7 +135,8 @@ KERNEL(groups_sum, Groups) {
 		Int e = t % k.n, s = t / k.n % k.count, o = t / k.n / k.count, at = k.at[k.order[s]];
 		if (at < 0 || (s > 0 && k.at[k.order[s - 1]] == at)) continue;
 		double sum = 0;
-		for (; s < k.count && k.at[k.order[s]] == at; s++) sum += k.in[(o * k.count + k.order[s]) * k.n + e];
+		for (; s < k.count && k.at[k.order[s]] == at; s++)
+			sum += k.in[(o * k.count + k.order[s]) * k.n + e];
 		k.out.set((o * k.extent + at) * k.n + e, sum);
 	}
 }
@@ -179,5 +184,6 @@ KERNEL(unravel, Places) {
 	}
 }
 KERNEL(index_array, Places) { /* dim holds extents, in strides below them, of the axes to list */
-	EACH(t, k.n * k.axes) k.out.set_integer(t, t / k.axes / k.which[t % k.axes] % k.dim[t % k.axes]);
+	EACH(t, k.n * k.axes) k.out.set_integer(t,
+		t / k.axes / k.which[t % k.axes] % k.dim[t % k.axes]);
 }

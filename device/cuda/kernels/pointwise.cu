@@ -21,14 +21,18 @@ static __device__ __noinline__ Int gx_mod(Int a, Int b) {
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 template <class E> __device__ inline E gx_div(E a, E b) { return a / b; }
-static __device__ __noinline__ Int gx_div(Int a, Int b) { return b == 0 ? 0 : b == -1 ? -(uint64_t)a : a / b; }
+static __device__ __noinline__ Int gx_div(Int a, Int b) {
+	return b == 0 ? 0 : b == -1 ? -(uint64_t)a : a / b;
+}
 template <class E> __device__ inline E gx_rint(E x) {
 	E lo = gx_floor(x), hi = gx_ceil(x);
 	return x - lo > hi - x ? hi : lo;
 }
 template <class E> __device__ inline E gx_sigmoid(E x) { return (E)1 / ((E)1 + gx_exp(-x)); }
 // log(1 + e^x) without overflow.
-template <class E> __device__ inline E gx_softplus(E x) { return (x > 0 ? x : (E)0) + gx_log1p(gx_exp(-gx_abs(x))); }
+template <class E> __device__ inline E gx_softplus(E x) {
+	return (x > 0 ? x : (E)0) + gx_log1p(gx_exp(-gx_abs(x)));
+}
 
 // The derivative of the digamma function.
 static __device__ __noinline__ double gx_trigamma(double x) {
@@ -41,7 +45,8 @@ static __device__ __noinline__ double gx_trigamma(double x) {
 	double y = 0;
 	for (; x < 10; x += 1) y += 1 / (x * x);
 	double z = 1 / (x * x);
-	return y + 1 / x + 0.5 * z + z / x * (1.0 / 6 - z * (1.0 / 30 - z * (1.0 / 42 - z * (1.0 / 30 - z * (5.0 / 66)))));
+	return y + 1 / x + 0.5 * z + z / x * (1.0 / 6 -
+		z * (1.0 / 30 - z * (1.0 / 42 - z * (1.0 / 30 - z * (5.0 / 66)))));
 }
 
 // The inverse of the error function: a rational start (Giles) and two steps of Newton's method in
@@ -213,7 +218,8 @@ MAP(rpows, gx_pow(s, x))
 MAP(hypots, gx_hypot(x, s))
 MAP(leaky, x > 0 ? x : x * s)
 MAP(elu, x > 0 ? x : s * gx_expm1(x))
-MAP(selu, (A)1.0507009873554804934193349852946 * (x > 0 ? x : (A)1.6732632423543772848170429916717 * gx_expm1(x)))
+MAP(selu, (A)1.0507009873554804934193349852946 *
+	(x > 0 ? x : (A)1.6732632423543772848170429916717 * gx_expm1(x)))
 MAP(gelu, (A)0.5 * x * ((A)1 + gx_erf(x * (A)0.70710678118654752440)))
 MAP(hardsigmoid, gx_max((A)0, gx_min((A)1, s * x + t)))
 MAP(smooth_l1, gx_abs(x) > t ? gx_abs(x) - (A)0.5 * t : (A)0.5 * x * x * s)
@@ -227,8 +233,10 @@ ZIP(softrelu_grad, x * -gx_expm1(-y))
 ZIP(leaky_grad, y > 0 ? x : x * s)
 ZIP(elu_grad, y > 0 ? x : x * (s + y))
 ZIP(elu_grad_of_data, y > 0 ? x : x * s * gx_exp(y))
-ZIP(selu_grad, x * (A)1.0507009873554804934193349852946 * (y > 0 ? (A)1 : (A)1.6732632423543772848170429916717 + y))
-ZIP(gelu_grad, x * ((A)0.5 * ((A)1 + gx_erf(y * (A)0.70710678118654752440)) + y * gx_exp((A)-0.5 * y * y) * (A)0.39894228040143267794))
+ZIP(selu_grad, x * (A)1.0507009873554804934193349852946 *
+	(y > 0 ? (A)1 : (A)1.6732632423543772848170429916717 + y))
+ZIP(gelu_grad, x * ((A)0.5 * ((A)1 + gx_erf(y * (A)0.70710678118654752440)) +
+	y * gx_exp((A)-0.5 * y * y) * (A)0.39894228040143267794))
 ZIP(scaled_difference, s * (x - y))
 ZIP(scaled_sign, s * (x > y ? (A)1 : (A)-1))
 ZIP(smooth_l1_grad, x * gx_min(gx_max(s * y, (A)-1), (A)1))

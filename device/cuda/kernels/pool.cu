@@ -6,7 +6,8 @@ struct Pool {
 	Int batch, channels;
 	Int in_[3], out_[3], kernel[3], stride[3], pad[3];
 	Int sx[5], sy[5]; // strides of batch, channel and the three axes of data and output
-	Int kind;         // 0 max, 1 sum, 2 average, 3 p-norm, 4 max with zeros around, 5 average of whole windows
+	// 0 max, 1 sum, 2 average, 3 p-norm, 4 max with zeros around, 5 average of whole windows
+	Int kind;
 	Int count_pad;
 	double power, lowest;
 };
@@ -29,7 +30,8 @@ __device__ inline Cell cell(const Pool &k, const Int *at) {
 // spot returns the window of output i, and sets base to the start of its plane of the data and to
 // to the position of the output.
 __device__ inline Cell spot(const Pool &k, Int i, Int *base, Int *to) {
-	Int spots = k.out_[0] * k.out_[1] * k.out_[2], o = i % spots, ch = i / spots % k.channels, b = i / spots / k.channels;
+	Int spots = k.out_[0] * k.out_[1] * k.out_[2], o = i % spots, ch = i / spots % k.channels,
+		b = i / spots / k.channels;
 	Int at[3] = {o / (k.out_[2] * k.out_[1]), o / k.out_[2] % k.out_[1], o % k.out_[2]};
 	*base = b * k.sx[0] + ch * k.sx[1], *to = b * k.sy[0] + ch * k.sy[1];
 	for (int a = 0; a < 3; a++) *to += at[a] * k.sy[2 + a];
@@ -79,7 +81,9 @@ KERNEL(pool, Pool) {
 			A v = get(k.x, IN(base));
 			sum += k.kind == 3 ? (A)pow((double)v, k.power) : v;
 		}
-		if (k.kind == 3) sum = k.power == 3 ? (A)cbrt((double)sum) : k.power == 2 ? (A)sqrt((double)sum) : sum; // cube roots of negative sums exist
+		// Cube roots of negative sums exist
+		if (k.kind == 3)
+			sum = k.power == 3 ? (A)cbrt((double)sum) : k.power == 2 ? (A)sqrt((double)sum) : sum;
 		if (k.kind == 2) sum = c.count ? sum / (A)c.count : (A)0;
 		if (k.kind == 5) sum /= (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
 		put(k.out, to, sum);
@@ -92,7 +96,8 @@ KERNEL(pool_grad, Pool) {
 	Int size = k.in_[0] * k.in_[1] * k.in_[2];
 	EACH(i, k.batch * k.channels * size) {
 		Int e = i % size, ch = i / size % k.channels, b = i / size / k.channels;
-		Int at[3] = {e / (k.in_[2] * k.in_[1]), e / k.in_[2] % k.in_[1], e % k.in_[2]}, from[3], to[3];
+		Int at[3] = {e / (k.in_[2] * k.in_[1]), e / k.in_[2] % k.in_[1], e % k.in_[2]}, from[3],
+			to[3];
 		Int base = b * k.sx[0] + ch * k.sx[1], self = base, grad = b * k.sy[0] + ch * k.sy[1];
 		for (int a = 0; a < 3; a++) {
 			self += at[a] * k.sx[2 + a];
@@ -115,7 +120,8 @@ KERNEL(pool_grad, Pool) {
 						sum += dy / (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
 					} else if (k.kind == 3) {
 						A v = get(k.y, g);
-						if (v != 0 || k.power <= 1) sum += dy * (A)pow((double)get(k.x, self) / (double)v, k.power - 1);
+						if (v != 0 || k.power <= 1)
+							sum += dy * (A)pow((double)get(k.x, self) / (double)v, k.power - 1);
 					} else {
 						sum += k.kind == 1 ? dy : c.count ? dy / (A)c.count : (A)0;
 					}
@@ -135,7 +141,8 @@ KERNEL(pool_select, Pool) {
 			Int best = largest(k, c, base);
 			if (best >= 0) sum = get(k.dy, best);
 		} else {
-			WINDOW(c) if (k.kind != 4 || get(k.x, IN(base)) == get(k.y, to)) sum += get(k.dy, IN(base));
+			WINDOW(c) if (k.kind != 4 || get(k.x, IN(base)) == get(k.y, to)) sum +=
+				get(k.dy, IN(base));
 			if (k.kind == 5) sum /= (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
 		}
 		put(k.out, to, sum);

@@ -16,7 +16,8 @@ KERNEL(product, Product) {
 	Int across = (k.n + tile - 1) / tile, down = (k.m + tile - 1) / tile;
 	int x = threadIdx.x % tile, y = threadIdx.x / tile;
 	for (Int t = blockIdx.x; t < across * down * k.batch; t += gridDim.x) {
-		Int col = t % across * tile + x, row = t / across % down * tile + y, batch = t / (across * down);
+		Int col = t % across * tile + x, row = t / across % down * tile + y,
+			batch = t / (across * down);
 		const T *a = k.a + batch * k.ba, *b = k.b + batch * k.bb;
 		A sum = 0;
 		for (Int d = 0; d < k.depth; d += tile) {

@@ -60,9 +60,12 @@ KERNEL(normal, Uniform) {
 		uint32_t word[4];
 		philox(k.key, k.counter, 0, b, word);
 		for (int j = 0; j < 4; j += 2) {
-			double radius = sqrt(-2 * log(((double)word[j] + 1) / 4294967296.0)), angle = 6.28318530717958647693 * (double)word[j + 1] / 4294967296.0;
-			if (4 * b + j < k.n) write(k.out, k.type, 4 * b + j, k.low + k.span * radius * cos(angle));
-			if (4 * b + j + 1 < k.n) write(k.out, k.type, 4 * b + j + 1, k.low + k.span * radius * sin(angle));
+			double radius = sqrt(-2 * log(((double)word[j] + 1) / 4294967296.0)),
+				angle = 6.28318530717958647693 * (double)word[j + 1] / 4294967296.0;
+			if (4 * b + j < k.n)
+				write(k.out, k.type, 4 * b + j, k.low + k.span * radius * cos(angle));
+			if (4 * b + j + 1 < k.n)
+				write(k.out, k.type, 4 * b + j + 1, k.low + k.span * radius * sin(angle));
 		}
 	}
 }

@@ -31,7 +31,9 @@ KERNEL(rows_norm, Rows) {
 			if (k.mean) put(k.mean, g, mean);
 			if (k.std) put(k.std, g, std);
 		}
-		if (k.out) ALONG put(k.out, AT, (get(k.x, AT) - mean) / std * get(k.gamma, PARAM) + get(k.beta, PARAM));
+		if (k.out)
+			ALONG put(k.out, AT, (get(k.x, AT) - mean) / std * get(k.gamma, PARAM) +
+				get(k.beta, PARAM));
 	}
 }
 
@@ -54,7 +56,8 @@ KERNEL(rows_norm_grad, Rows) {
 
 // The gradients of gamma and beta, one block per parameter.
 KERNEL(rows_param_grad, Rows) {
-	Int params = k.per_group ? k.per_group : k.n, terms = k.per_group ? k.groups / k.per_group * k.n : k.groups;
+	Int params = k.per_group ? k.per_group : k.n,
+		terms = k.per_group ? k.groups / k.per_group * k.n : k.groups;
 	for (Int p = blockIdx.x; p < params; p += gridDim.x) {
 		A a = 0, b = 0;
 		for (Int r = threadIdx.x; r < terms; r += blockDim.x) {

@@ -19,7 +19,8 @@ struct Adaptive {
 KERNEL(adaptive, Adaptive) {
 	EACH(i, k.planes * k.oh * k.ow) {
 		Int y = i / k.ow % k.oh, x = i % k.ow, plane = i / (k.oh * k.ow) * k.h * k.w;
-		Int top = y * k.h / k.oh, bottom = ((y + 1) * k.h + k.oh - 1) / k.oh, left = x * k.w / k.ow, right = ((x + 1) * k.w + k.ow - 1) / k.ow;
+		Int top = y * k.h / k.oh, bottom = ((y + 1) * k.h + k.oh - 1) / k.oh, left = x * k.w / k.ow,
+			right = ((x + 1) * k.w + k.ow - 1) / k.ow;
 		A sum = 0;
 		for (Int r = top; r < bottom; r++)
 			for (Int c = left; c < right; c++) sum += get(k.in, plane + r * k.w + c);
@@ -32,7 +33,8 @@ KERNEL(adaptive_grad, Adaptive) { /* in is the gradient of the averages */
 		A sum = 0;
 		for (Int y = r * k.oh / k.h; y < k.oh && y * k.h / k.oh <= r; y++)
 			for (Int x = c * k.ow / k.w; x < k.ow && x * k.w / k.ow <= c; x++) {
-				Int rows = ((y + 1) * k.h + k.oh - 1) / k.oh - y * k.h / k.oh, cols = ((x + 1) * k.w + k.ow - 1) / k.ow - x * k.w / k.ow;
+				Int rows = ((y + 1) * k.h + k.oh - 1) / k.oh - y * k.h / k.oh,
+					cols = ((x + 1) * k.w + k.ow - 1) / k.ow - x * k.w / k.ow;
 				sum += get(k.in, plane + y * k.ow + x) / (A)(rows * cols);
 			}
 		put(k.out, i, sum);
@@ -52,7 +54,8 @@ __device__ inline Side between(A v, Int n) {
 	return Side{lo, lo + 1, v - (A)lo};
 }
 // The weight of element i in a point's value.
-__device__ inline A share(const Side &s, Int i) { return (s.lo == i ? (A)1 - s.f : (A)0) + (s.hi == i ? s.f : (A)0); }
+__device__ inline A share(const Side &s, Int i) { return (s.lo == i ? (A)1 - s.f : (A)0) +
+	(s.hi == i ? s.f : (A)0); }
 
 struct Resize {
 	T *out;
@@ -74,10 +77,13 @@ __device__ inline void readers(Int i, Int n, Int m, Int *from, Int *to) {
 }
 KERNEL(resize, Resize) {
 	EACH(i, k.planes * k.oh * k.ow) {
-		Side y = source(i / k.ow % k.oh, k.h, k.oh, k.centres), x = source(i % k.ow, k.w, k.ow, k.centres);
+		Side y = source(i / k.ow % k.oh, k.h, k.oh, k.centres),
+			x = source(i % k.ow, k.w, k.ow, k.centres);
 		const T *p = k.in + i / (k.oh * k.ow) * k.h * k.w;
-		A sum = ((A)1 - y.f) * ((A)1 - x.f) * get(p, y.lo * k.w + x.lo) + ((A)1 - y.f) * x.f * get(p, y.lo * k.w + x.hi);
-		put(k.out, i, sum + y.f * ((A)1 - x.f) * get(p, y.hi * k.w + x.lo) + y.f * x.f * get(p, y.hi * k.w + x.hi));
+		A sum = ((A)1 - y.f) * ((A)1 - x.f) * get(p, y.lo * k.w + x.lo) +
+			((A)1 - y.f) * x.f * get(p, y.lo * k.w + x.hi);
+		put(k.out, i, sum + y.f * ((A)1 - x.f) * get(p, y.hi * k.w + x.lo) +
+			y.f * x.f * get(p, y.hi * k.w + x.hi));
 	}
 }
 KERNEL(resize_grad, Resize) { /* in is the gradient of what was resized */
@@ -104,7 +110,8 @@ struct Regions {
 	T *out;
 	const T *in, *rois;
 	Int *index; // positions of the maxima
-	Int images, channels, h, w, rois_count, oh, ow, depth; // channels: of the output; depth: input planes per channel of the output
+	// Channels: of the output; depth: input planes per channel of the output
+	Int images, channels, h, w, rois_count, oh, ow, depth;
 	Int samples, aligned;
 	double scale;
 };
@@ -119,7 +126,8 @@ __device__ inline Region region(const Regions &k, Int n) {
 	if (r.image >= k.images) r.image = -1;
 	A offset = k.aligned ? (A)0.5 : (A)0;
 	for (int a = 0; a < 2; a++) {
-		A lo = get(k.rois, 5 * n + 2 - a) * (A)k.scale - offset, size = get(k.rois, 5 * n + 4 - a) * (A)k.scale - offset - lo;
+		A lo = get(k.rois, 5 * n + 2 - a) * (A)k.scale - offset,
+			size = get(k.rois, 5 * n + 4 - a) * (A)k.scale - offset - lo;
 		if (!k.aligned && size < 1) size = 1;
 		r.start[a] = lo, r.part[a] = size / (A)(a ? k.ow : k.oh);
 		r.count[a] = k.samples > 0 ? k.samples : whole(gx_ceil(r.part[a]));
@@ -150,8 +158,10 @@ KERNEL(roi_align, Regions) {
 			if (!sample(r, 0, part / k.ow, a, k.h, &y)) continue;
 			for (Int b = 0; b < r.count[1]; b++) {
 				if (!sample(r, 1, part % k.ow, b, k.w, &x)) continue;
-				sum += ((A)1 - y.f) * ((A)1 - x.f) * get(p, y.lo * k.w + x.lo) + ((A)1 - y.f) * x.f * get(p, y.lo * k.w + x.hi);
-				sum += y.f * ((A)1 - x.f) * get(p, y.hi * k.w + x.lo) + y.f * x.f * get(p, y.hi * k.w + x.hi);
+				sum += ((A)1 - y.f) * ((A)1 - x.f) * get(p, y.lo * k.w + x.lo) +
+					((A)1 - y.f) * x.f * get(p, y.lo * k.w + x.hi);
+				sum += y.f * ((A)1 - x.f) * get(p, y.hi * k.w + x.lo) +
+					y.f * x.f * get(p, y.hi * k.w + x.hi);
 			}
 		}
 		put(k.out, i, sum / (A)(r.count[0] * r.count[1]));
@@ -159,7 +169,8 @@ KERNEL(roi_align, Regions) {
 }
 // The range of parts of a region along one axis whose samples can read element i; it may contain
 // parts that do not.
-__device__ inline void parts_at(const Region &r, int a, Int i, Int n, Int parts, Int *from, Int *to) {
+__device__ inline void parts_at(const Region &r, int a, Int i, Int n, Int parts, Int *from,
+	Int *to) {
 	*from = 0, *to = parts;
 	if (!(r.part[a] > 0)) return;
 	if (i > 0) *from = cut(whole(gx_floor(((A)i - 1 - r.start[a]) / r.part[a])) - 1, parts);
@@ -168,7 +179,8 @@ __device__ inline void parts_at(const Region &r, int a, Int i, Int n, Int parts,
 KERNEL(roi_align_grad, Regions) { /* in is the gradient of the averages */
 	Int planes = k.channels * k.depth, parts = k.oh * k.ow;
 	EACH(i, k.images * planes * k.h * k.w) {
-		Int row = i / k.w % k.h, col = i % k.w, plane = i / (k.h * k.w) % planes, image = i / (k.h * k.w) / planes;
+		Int row = i / k.w % k.h, col = i % k.w, plane = i / (k.h * k.w) % planes,
+			image = i / (k.h * k.w) / planes;
 		A sum = 0;
 		for (Int n = 0; n < k.rois_count; n++) {
 			Region r = region(k, n);
@@ -191,7 +203,9 @@ KERNEL(roi_align_grad, Regions) { /* in is the gradient of the averages */
 					A wx = 0;
 					for (Int b = 0; b < r.count[1]; b++)
 						if (sample(r, 1, x, b, k.w, &s)) wx += share(s, col);
-					if (wx != 0) sum += get(k.in, (n * k.channels + c) * parts + part) * wy * wx / (A)(r.count[0] * r.count[1]);
+					if (wx != 0)
+						sum += get(k.in, (n * k.channels + c) * parts + part) * wy * wx /
+							(A)(r.count[0] * r.count[1]);
 				}
 			}
 		}
@@ -203,7 +217,8 @@ __device__ inline Int nearest(A v) { return whole(gx_round(v)); }
 KERNEL(roi_pool, Regions) {
 	Int parts = k.oh * k.ow;
 	EACH(i, k.rois_count * k.channels * parts) {
-		Int part = i % parts, c = i / parts % k.channels, n = i / parts / k.channels, image = whole(get(k.rois, 5 * n)), corner[4];
+		Int part = i % parts, c = i / parts % k.channels, n = i / parts / k.channels,
+			image = whole(get(k.rois, 5 * n)), corner[4];
 		for (int a = 0; a < 4; a++) corner[a] = nearest(get(k.rois, 5 * n + 1 + a) * (A)k.scale);
 		Int width = corner[2] - corner[0] + 1, height = corner[3] - corner[1] + 1, lo[2], hi[2];
 		A size[2] = {(A)(height > 1 ? height : 1) / (A)k.oh, (A)(width > 1 ? width : 1) / (A)k.ow};
@@ -246,7 +261,8 @@ KERNEL(grid_warp, Grid) {
 	Int plane = k.oh * k.ow;
 	EACH(i, k.images * 2 * plane) {
 		bool down = i / plane % 2;
-		A half = ((A)(down ? k.oh : k.ow) - 1) / 2, position = (A)(down ? i / k.ow % k.oh : i % k.ow);
+		A half = ((A)(down ? k.oh : k.ow) - 1) / 2,
+			position = (A)(down ? i / k.ow % k.oh : i % k.ow);
 		k.grid.set(i, (double)((get(k.in, i) + position) / half - 1));
 	}
 }
@@ -261,11 +277,13 @@ KERNEL(grid_affine_grad, Grid) { /* one block per row of matrices */
 		sx = together<Add>(sx);
 		sy = together<Add>(sy);
 		s = together<Add>(s);
-		if (threadIdx.x == 0) put(k.out, 3 * r, sx), put(k.out, 3 * r + 1, sy), put(k.out, 3 * r + 2, s);
+		if (threadIdx.x == 0)
+			put(k.out, 3 * r, sx), put(k.out, 3 * r + 1, sy), put(k.out, 3 * r + 2, s);
 	}
 }
 KERNEL(grid_warp_grad, Grid) {
-	EACH(i, k.images * 2 * k.oh * k.ow) put(k.out, i, get(k.in, i) / (((A)(i / (k.oh * k.ow) % 2 ? k.oh : k.ow) - 1) / 2));
+	EACH(i, k.images * 2 * k.oh * k.ow) put(k.out, i,
+		get(k.in, i) / (((A)(i / (k.oh * k.ow) % 2 ? k.oh : k.ow) - 1) / 2));
 }
 
 // Images sampled at the points of grids.
@@ -282,7 +300,8 @@ struct Point {
 	A wy, wx;
 };
 __device__ inline Point point(const Sampler &k, Int image, Int i) {
-	A y = ((A)k.grid[(2 * image + 1) * k.points + i] + 1) * (A)(k.h - 1) / 2, x = ((A)k.grid[2 * image * k.points + i] + 1) * (A)(k.w - 1) / 2;
+	A y = ((A)k.grid[(2 * image + 1) * k.points + i] + 1) * (A)(k.h - 1) / 2,
+		x = ((A)k.grid[2 * image * k.points + i] + 1) * (A)(k.w - 1) / 2;
 	A fy = gx_floor(y), fx = gx_floor(x);
 	return Point{whole(fy), whole(fx), (A)1 - (y - fy), (A)1 - (x - fx)};
 }
@@ -290,7 +309,8 @@ __device__ inline Int corner(const Sampler &k, const Point &p, int c) {
 	Int row = p.row + c / 2, col = p.col + c % 2;
 	return row < 0 || row >= k.h || col < 0 || col >= k.w ? -1 : row * k.w + col;
 }
-__device__ inline A weight(const Point &p, int c) { return (c / 2 ? (A)1 - p.wy : p.wy) * (c % 2 ? (A)1 - p.wx : p.wx); }
+__device__ inline A weight(const Point &p, int c) { return (c / 2 ? (A)1 - p.wy : p.wy) *
+	(c % 2 ? (A)1 - p.wx : p.wx); }
 
 KERNEL(sampler, Sampler) {
 	EACH(i, k.images * k.channels * k.points) {
@@ -337,7 +357,8 @@ KERNEL(sampler_data, Sampler) { /* the gradient of the data, from corners in ord
 		A sum = 0;
 		for (; s < count && k.at[k.order[s]] == at; s++) {
 			Int i = k.order[s] / 4, image = i / k.points;
-			sum += get(k.dy, (image * k.channels + ch) * k.points + i % k.points) * weight(point(k, image, i % k.points), (int)(k.order[s] % 4));
+			sum += get(k.dy, (image * k.channels + ch) * k.points + i % k.points) *
+				weight(point(k, image, i % k.points), (int)(k.order[s] % 4));
 		}
 		Int plane = k.h * k.w;
 		put(k.out, (at / plane * k.channels + ch) * plane + at % plane, sum);

@@ -48,7 +48,8 @@ KERNEL(softmax_grad, Softmax) {
 		sum = together<Add>(sum);
 		ALONG {
 			A dy = get(k.a, AT), y = get(k.b, AT);
-			put(k.out, AT, i >= valid ? (A)0 : k.log ? factor * (dy - e_to(y) * sum) : factor * y * (dy - sum));
+			put(k.out, AT, i >= valid ? (A)0 : k.log ? factor * (dy - e_to(y) * sum)
+				: factor * y * (dy - sum));
 		}
 	}
 }

@@ -5,7 +5,8 @@
 // adds the sums of the pieces before its own.
 struct Running {
 	Any out, in;
-	Int lanes, n, step, backwards, exact, cut; // exact: sum integers; cut: round elements towards zero first
+	// Exact: sum integers; cut: round elements towards zero first
+	Int lanes, n, step, backwards, exact, cut;
 };
 template <class E> __device__ inline E running_get(const Running &k, Int i) {
 	if (k.exact) return (E)k.in.integer(i);
@@ -15,9 +16,11 @@ template <class E> __device__ inline void running(const Running &k) {
 	__shared__ E sums[BLOCK];
 	Int piece = (k.n + blockDim.x - 1) / blockDim.x;
 	for (Int l = blockIdx.x; l < k.lanes; l += gridDim.x) {
-		Int base = l / k.step * k.step * k.n + l % k.step, begin = threadIdx.x * piece, end = begin + piece < k.n ? begin + piece : k.n;
+		Int base = l / k.step * k.step * k.n + l % k.step, begin = threadIdx.x * piece,
+			end = begin + piece < k.n ? begin + piece : k.n;
 		E sum = 0;
-		for (Int i = begin; i < end; i++) sum += running_get<E>(k, base + (k.backwards ? k.n - 1 - i : i) * k.step);
+		for (Int i = begin; i < end; i++)
+			sum += running_get<E>(k, base + (k.backwards ? k.n - 1 - i : i) * k.step);
 		__syncthreads();
 		sums[threadIdx.x] = sum;
 		__syncthreads();
@@ -48,7 +51,8 @@ KERNEL(bins, Bins) {
 	EACH(i, k.n) {
 		double v = k.x[i];
 		if (!(v >= k.edges[0] && v <= last)) continue;
-		Int lo = 0, hi = k.bins; // invariant: edges[lo] <= v < edges[hi]; the last bin includes its upper edge
+		// Invariant: edges[lo] <= v < edges[hi]; the last bin includes its upper edge
+		Int lo = 0, hi = k.bins;
 		while (hi - lo > 1) {
 			Int m = (lo + hi) / 2;
 			if (k.edges[m] <= v) lo = m;
@@ -75,7 +79,8 @@ KERNEL(columns, Columns) {
 	EACH(i, k.n) {
 		Int row = i / k.cols, col = i % k.cols;
 		double v = 1;
-		for (Int m = k.count - 1; m >= 0; m--) v *= k.in[m][row % k.rows[m] * k.cols + col], row /= k.rows[m];
+		for (Int m = k.count - 1; m >= 0; m--)
+			v *= k.in[m][row % k.rows[m] * k.cols + col], row /= k.rows[m];
 		k.out.set(i, v);
 	}
 }
@@ -89,7 +94,8 @@ KERNEL(moments, Moments) {
 	for (Int o = blockIdx.x; o < k.outs; o += gridDim.x) {
 		Int base = at(o, k.nk, k.dk, k.sk);
 		double sum = 0, squares = 0;
-		for (Int r = threadIdx.x; r < k.size; r += blockDim.x) sum += k.x[base + at(r, k.nr, k.dr, k.sr)];
+		for (Int r = threadIdx.x; r < k.size; r += blockDim.x)
+			sum += k.x[base + at(r, k.nr, k.dr, k.sr)];
 		double mean = together<Add>(sum) / (double)k.size;
 		for (Int r = threadIdx.x; r < k.size; r += blockDim.x) {
 			double d = k.x[base + at(r, k.nr, k.dr, k.sr)] - mean;
@@ -111,7 +117,8 @@ struct Close {
 KERNEL(close, Close) {
 	EACH(i, k.n) {
 		double a = k.a[i], b = k.b[i];
-		bool same = isnan(a) || isnan(b) ? isnan(a) && isnan(b) && !k.nan_differs : isinf(a) || isinf(b) ? a == b : fabs(a - b) <= k.atol + k.rtol * fabs(b);
+		bool same = isnan(a) || isnan(b) ? isnan(a) && isnan(b) && !k.nan_differs
+			: isinf(a) || isinf(b) ? a == b : fabs(a - b) <= k.atol + k.rtol * fabs(b);
 		if (!same) k.out.set(0, 0);
 	}
 }
@@ -180,7 +187,8 @@ __device__ inline Int repeat(const Padding &k, Int d, Int i, Int j) {
 KERNEL(pad_grad, Padding) { /* in is the gradient of the padded array */
 	EACH(i, k.n) {
 		Int total = 1, rest = i;
-		for (Int d = k.nd - 1; d >= 0; d--) total *= repeats(k, d, rest % k.dim[d]), rest /= k.dim[d];
+		for (Int d = k.nd - 1; d >= 0; d--)
+			total *= repeats(k, d, rest % k.dim[d]), rest /= k.dim[d];
 		double sum = 0;
 		for (Int t = 0; t < total; t++) {
 			Int which = t, from = 0, stride = 1;

@@ -33,7 +33,8 @@ KERNEL(squares_join, Join) {
 	if (threadIdx.x == 0) k.out.set(k.at, sum);
 }
 
-__device__ inline double limit(double g, double most) { return most < 0 ? g : g < -most ? -most : g > most ? most : g; }
+__device__ inline double limit(double g, double most) { return most < 0 ? g : g < -most ? -most
+	: g > most ? most : g; }
 
 // The direction of a step of LAMB.
 struct Direction {
@@ -44,7 +45,8 @@ struct Direction {
 KERNEL(direction, Direction) {
 	EACH(i, k.n) {
 		double w = k.weight[i], g = limit(k.rescale * k.grad[i], k.most);
-		double m = k.beta1 * k.mean[i] + (1 - k.beta1) * g, v = k.beta2 * k.var[i] + (1 - k.beta2) * g * g;
+		double m = k.beta1 * k.mean[i] + (1 - k.beta1) * g,
+			v = k.beta2 * k.var[i] + (1 - k.beta2) * g * g;
 		k.mean.set(i, m), k.var.set(i, v);
 		k.out.set(i, m / k.c1 / (sqrt(v / k.c2) + k.eps) + k.wd * w);
 	}
@@ -98,7 +100,8 @@ KERNEL(row_adagrad, RowStep) {
 		double h = k.history[r] + together<Add>(sum) / (double)k.width;
 		for (Int i = threadIdx.x; i < k.width; i += blockDim.x) {
 			Int at = r * k.width + i;
-			k.out.set(at, k.weight[at] - k.lr * limit(k.rescale * k.grad[at], k.most) / sqrt(h + k.eps));
+			k.out.set(at, k.weight[at] - k.lr * limit(k.rescale * k.grad[at], k.most) /
+				sqrt(h + k.eps));
 		}
 		__syncthreads();
 		if (threadIdx.x == 0) k.history.set(r, h);

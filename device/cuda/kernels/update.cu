@@ -10,13 +10,17 @@ struct Step {
 	Ptr state[STATES];
 	Int n, states, mixed;
 	double p[12]; // parameters of the rule
-	Ptr scale;    // address of the gradient's factor; 0: the factor is in p; no step if the factor is 0 or not finite
+	// Address of the gradient's factor; 0: the factor is in p; no step if the factor is 0 or not
+	// finite
+	Ptr scale;
 	Int scale_type;
-	Ptr rates, decays; // arrays of learning rates and weight decays, read at index which; 0: they are in p
+	// Arrays of learning rates and weight decays, read at index which; 0: they are in p
+	Ptr rates, decays;
 	Int list_type, which;
 };
 
-__device__ inline double limit(double g, double most) { return most < 0 ? g : g < -most ? -most : g > most ? most : g; }
+__device__ inline double limit(double g, double most) { return most < 0 ? g : g < -most ? -most
+	: g > most ? most : g; }
 __device__ inline double sign_of(double x) { return (x > 0) - (x < 0); }
 
 template <class F> __device__ inline void step(const Step &k, F rule) {
@@ -25,12 +29,14 @@ template <class F> __device__ inline void step(const Step &k, F rule) {
 	bool idle = k.scale && (rescale == 0 || !(rescale - rescale == 0));
 	double p[12];
 	for (int j = 0; j < 12; j++) p[j] = k.p[j];
-	if (k.rates) p[0] = read(k.rates, k.list_type, k.which), p[1] = read(k.decays, k.list_type, k.which);
+	if (k.rates)
+		p[0] = read(k.rates, k.list_type, k.which), p[1] = read(k.decays, k.list_type, k.which);
 	EACH(i, k.n) {
 		double v[2 + STATES];
 		v[0] = k.mixed ? ((float *)k.state[states])[i] : (double)get(k.weight, i);
 		v[1] = get(k.grad, i);
-		for (Int s = 0; s < states; s++) v[2 + s] = k.mixed ? ((float *)k.state[s])[i] : (double)get((T *)k.state[s], i);
+		for (Int s = 0; s < states; s++)
+			v[2 + s] = k.mixed ? ((float *)k.state[s])[i] : (double)get((T *)k.state[s], i);
 		if (!idle) rule(v, p, rescale);
 		if (k.mixed) ((float *)k.state[states])[i] = (float)v[0];
 		put(k.out, i, (A)v[0]);

@@ -7,8 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// gx_keep_pages keeps buffers of large messages from being unmapped and faulted in again, which costs more than copying
-// them.
+// gx_keep_pages keeps buffers of large messages from being unmapped and faulted in again, which
+// costs more than copying them.
 void gx_keep_pages(void) {
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
@@ -45,7 +45,7 @@ static int hang(gx_box *b) {
 // gx_arm lets the bell ring once, at once if there is something already.
 void gx_arm(gx_box *b) {
 	struct epoll_event e;
-	epoll_wait(b->bell, &e, 1, 0); // what it rang for last
+	epoll_wait(b->bell, &e, 1, 0); // takes the last event
 	e.events = EPOLLIN | EPOLLONESHOT;
 	epoll_ctl(b->bell, EPOLL_CTL_MOD, b->epoll, &e);
 }

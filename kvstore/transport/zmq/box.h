@@ -1,5 +1,5 @@
-// A box is the part of an endpoint that is in C: its sockets behind one lock, one descriptor to wait on,
-// and the messages of the last receipt. A message on its way in or out costs one call.
+// A box is the part of an endpoint that is in C: its sockets behind one lock, one descriptor to
+// wait on, and the messages of the last receipt. A message on its way in or out costs one call.
 #ifndef GOMX_ZMQ_BOX_H
 #define GOMX_ZMQ_BOX_H
 
@@ -27,7 +27,7 @@ typedef struct {
 	zmq_msg_t first, second;
 } gx_in;
 
-// gx_receipt is what one call received.
+// gx_receipt holds the messages and loans that one call received.
 typedef struct {
 	int32_t n;               // messages
 	int32_t freed;           // loans given back

@@ -10,15 +10,18 @@
 #include <time.h>
 #include <unistd.h>
 
-// A thread of ZeroMQ that is woken interrupts whoever runs. Where several processes of a job share few processors that is most often
-// another such thread, in the middle of sending to several peers, and the two keep interrupting each other. A calm thread, under
-// SCHED_BATCH, waits for its turn instead: they finish in microseconds. But a thread that computes does not, and then waiting is
-// too long: a thread that has waited becomes an ordinary one for some time, longer whenever it has soon been so again. Nobody's
-// share of the processors changes.
+// A thread of ZeroMQ that is woken interrupts the running thread. Where several processes of a job
+// share few processors that is most often another such thread, in the middle of sending to several
+// peers, and the two keep interrupting each other. A calm thread, under SCHED_BATCH, waits for its
+// turn instead: they finish in microseconds. But a thread that computes does not, and then waiting
+// is too long: a thread that has waited becomes an ordinary one for some time, longer whenever it
+// has soon been so again. Nobody's share of the processors changes.
 enum {
 	LOOK = 32,            // messages between two looks at the clock
-	PATIENCE = 200000,    // nanoseconds that a calm thread may wait for its turn, on average between two looks,
-	OFTEN = 2,            // and between so many in a row: one may be due to somebody who passes by
+	// Nanoseconds that a calm thread may wait for its turn, on average between two looks,
+	PATIENCE = 200000,
+	// And between so many in a row: one may be due to a short task of another process
+	OFTEN = 2,
 	SHORT = 2, LONG = 64, // seconds until it is calm again
 };
 
@@ -34,7 +37,8 @@ static __thread struct {
 // is_io recognizes threads of ZeroMQ by their names. Others also free messages.
 static int is_io(void) {
 	char name[16] = "";
-	return prctl(PR_GET_NAME, name) == 0 && strstr(name, "/IO/") && sched_getscheduler(0) == SCHED_OTHER;
+	return prctl(PR_GET_NAME, name) == 0 && strstr(name, "/IO/") &&
+		sched_getscheduler(0) == SCHED_OTHER;
 }
 
 // turns reads how long the thread has waited for a processor so far, and how often it got one.
@@ -61,7 +65,7 @@ static void become(int calm, time_t now) {
 	self.since = now;
 }
 
-// gx_calm is called by whatever thread has passed on a message.
+// Every thread calls gx_calm after it has passed on a message.
 void gx_calm(void) {
 	if (!self.known) {
 		self.known = 1;

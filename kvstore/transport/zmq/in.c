@@ -29,7 +29,8 @@ static int receive_frame(void *socket, zmq_msg_t *m) {
 	return rc;
 }
 
-// connection reads the name a router gave to a connection: a zero and four bytes. Peers that choose a name are refused.
+// connection reads the name a router gave to a connection: a zero and four bytes. Peers that choose
+// a name are refused.
 static int connection(zmq_msg_t *id, uint32_t *conn) {
 	const uint8_t *p = zmq_msg_data(id);
 	if (zmq_msg_size(id) != 5 || p[0])
@@ -38,8 +39,8 @@ static int connection(zmq_msg_t *id, uint32_t *conn) {
 	return 1;
 }
 
-// align moves a payload to an address that every element type can be read from, at most 7 bytes back into the header's
-// bytes, which have been copied, or to a message of its own.
+// align moves a payload to an address that every element type can be read from, at most 7 bytes
+// back into the header's bytes, which have been copied, or to a message of its own.
 static int align(gx_in *in) {
 	size_t off = (uintptr_t)in->payload & 7;
 	if (!off || !in->size)
@@ -72,7 +73,8 @@ static int sort_out(gx_in *in) {
 	return align(in);
 }
 
-// take receives one message: 1 if there was one. Messages arrive whole, so that later frames need not be waited for.
+// take receives one message: 1 if there was one. Messages arrive whole, so that later frames need
+// not be waited for.
 static int take(gx_slot *s, gx_in *in) {
 	int good = 1, more = 1;
 	zmq_msg_t extra;
@@ -110,8 +112,9 @@ static int take(gx_slot *s, gx_in *in) {
 	return 1;
 }
 
-// take_burst receives one message from each ready socket, lower slots first. A socket stays ready until it has none: to find that
-// out takes two system calls, which can wait until the messages have been handled, and what they caused was sent.
+// take_burst receives one message from each ready socket, lower slots first. A socket stays ready
+// until it has none: to find that out takes two system calls, which can wait until the messages
+// have been handled and their answers sent.
 static void take_burst(gx_box *b) {
 	gx_receipt *r = &b->last;
 	for (int i = 0; i < b->slots && r->n < GX_BURST; i++) {
@@ -161,9 +164,9 @@ static int look(gx_box *b, int64_t ns) {
 	return 1;
 }
 
-// gx_receive gives the messages of the last receipt back to ZeroMQ and makes a new one. It returns 1 once there are
-// messages or loans, or the box is stopped, and 0 when there was nothing for so many nanoseconds; below 0 it waits without
-// end.
+// gx_receive gives the messages of the last receipt back to ZeroMQ and makes a new one. It returns
+// 1 once there are messages or loans, or the box is stopped, and 0 when there was nothing for so
+// many nanoseconds; below 0 it waits without end.
 int gx_receive(gx_box *b, int64_t wait) {
 	discard_last(b);
 	b->last.freed = 0;
@@ -183,8 +186,8 @@ int gx_receive(gx_box *b, int64_t wait) {
 	}
 }
 
-// gx_box_free gives up the owner's reference, after all sockets were removed. It is part of the highest
-// layer because the messages of the last receipt go back to ZeroMQ first.
+// gx_box_free gives up the owner's reference, after all sockets were removed. It is part of the
+// highest layer because the messages of the last receipt go back to ZeroMQ first.
 void gx_box_free(gx_box *b) {
 	discard_last(b);
 	gx_drop(b);
@@ -192,8 +195,9 @@ void gx_box_free(gx_box *b) {
 
 gx_receipt *gx_last(gx_box *b) { return &b->last; }
 
-// gx_keep moves the frame with the payload out of the receipt. A payload that was not lent to a frame of at least the
-// size of a header would move with it: such are copied instead, see sort_out and Owner.
+// gx_keep moves the frame with the payload out of the receipt. A payload that was not lent to a
+// frame of at least the size of a header would move with it: such are copied instead, see sort_out
+// and Owner.
 zmq_msg_t *gx_keep(gx_in *in) {
 	zmq_msg_t *m = malloc(sizeof *m);
 	if (!m)

@@ -26,7 +26,8 @@ typedef struct {
 struct gx_box {
 	pthread_mutex_t mu; // guards the sockets and their slots
 	int epoll, wake;
-	int bell;  // readable when epoll has become so since gx_arm: for pollers that do not always listen
+	// Readable when epoll has become so since gx_arm: for pollers that do not always listen
+	int bell;
 	int slots; // in use, holes included
 	gx_slot slot[GX_SOCKETS];
 

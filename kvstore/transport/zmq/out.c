@@ -15,8 +15,9 @@ static void going(gx_box *b) {
 		atomic_store(&b->hurry, 0);
 }
 
-// loan_back is called by whatever thread of ZeroMQ is done with a payload. The receiver is woken for the last of several
-// only: while some are on their way out there is nothing to hurry for, unless a socket was closed to have them back.
+// A thread of ZeroMQ calls loan_back when it is done with a payload. The receiver is woken for the
+// last of several only: while some are on their way out there is nothing to hurry for, unless a
+// socket was closed to have them back.
 static void loan_back(void *data, void *hint) {
 	(void)data;
 	gx_loan *l = hint;
@@ -43,7 +44,8 @@ static void copy_back(void *data, void *hint) {
 // gx_unsent counts the messages that ZeroMQ has not passed on yet.
 int gx_unsent(gx_box *b) { return atomic_load(&b->unsent); }
 
-// gx_collect writes the numbers of loans that were given back to the receipt. They are at most GX_LOANS.
+// gx_collect writes the numbers of loans that were given back to the receipt. They are at most
+// GX_LOANS.
 int gx_collect(gx_box *b) {
 	int n = 0;
 	for (gx_loan *l = atomic_exchange(&b->freed, NULL); l; l = l->next)
@@ -72,7 +74,8 @@ static int send_id(void *socket, uint32_t conn) {
 	return send_frame(socket, &m, ZMQ_SNDMORE);
 }
 
-// send_copy sends header and payload in one frame of our own memory, so that its release tells when it has left.
+// send_copy sends header and payload in one frame of our own memory, so that its release tells when
+// it has left.
 static int send_copy(gx_box *b, void *socket, const void *head, const void *body, size_t n) {
 	zmq_msg_t m;
 	char *p = malloc(GX_HEADER + n);
@@ -89,8 +92,9 @@ static int send_copy(gx_box *b, void *socket, const void *head, const void *body
 	return send_frame(socket, &m, 0);
 }
 
-// send_loan sends the header and then the payload where it lies. Only the first frame can be refused; when the connection
-// breaks after it the message is lost like any other on that connection, and the payload comes back.
+// send_loan sends the header and then the payload where it lies. Only the first frame can be
+// refused; when the connection breaks after it the message is lost like any other on that
+// connection, and the payload comes back.
 static int send_loan(gx_box *b, const gx_out *o, void *socket, const void *head, const void *body) {
 	zmq_msg_t m;
 	if (zmq_msg_init_size(&m, GX_HEADER) < 0)
@@ -106,7 +110,8 @@ static int send_loan(gx_box *b, const gx_out *o, void *socket, const void *head,
 	return 0;
 }
 
-static int send_locked(gx_box *b, const gx_out *o, void *socket, const void *head, const void *body) {
+static int send_locked(gx_box *b, const gx_out *o, void *socket, const void *head,
+	const void *body) {
 	if (!socket)
 		return ENOTSOCK;
 	if (o->router && send_id(socket, o->conn) < 0)
@@ -116,8 +121,9 @@ static int send_locked(gx_box *b, const gx_out *o, void *socket, const void *hea
 	return send_copy(b, socket, head, body, o->size) < 0 && !o->router ? errno : 0;
 }
 
-// announce sees to it that the receiver hears of messages whose edge a send has swallowed. Unless it waits it looks at the
-// sockets that are ready before it does; asking this one takes two system calls.
+// announce sees to it that the receiver hears of messages whose edge a send has swallowed. Unless
+// it waits it looks at the sockets that are ready before it does; asking this one takes two system
+// calls.
 static void announce(gx_box *b, gx_slot *s) {
 	int events;
 	size_t size = sizeof events;
