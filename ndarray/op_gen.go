@@ -29,7 +29,8 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-07 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//
 	// Fields of type Opt are set by [Some]: AdagradUpdateParams{Epsilon: nd.Some(0.5)}.
 	AdagradUpdateParams = update.AdagradUpdateParams
@@ -41,8 +42,10 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
+	//     as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: AdamUpdateParams{Beta1: nd.Some(0.5)}.
 	AdamUpdateParams = update.AdamUpdateParams
@@ -54,13 +57,15 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - Eta float64: factor of the schedule; required
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: AdamWUpdateParams{Beta1: nd.Some(0.5)}.
 	AdamWUpdateParams = update.AdamWUpdateParams
 	// AdaptiveAvgPooling2DParams holds the parameters of AdaptiveAvgPooling2D.
 	//
-	//   - OutputSize []int: height and width of the output; one number is used for both, no number means 1
+	//   - OutputSize []int: height and width of the output; one number is used for both, no number
+	//     means 1
 	AdaptiveAvgPooling2DParams = vision.AdaptiveAvgPooling2DParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
@@ -74,7 +79,8 @@ type (
 	AllCloseParams = contrib.AllCloseParams
 	// AllFiniteParams holds the parameters of AllFinite.
 	//
-	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches init_output off)
+	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches
+	//     init_output off)
 	AllFiniteParams = update.AllFiniteParams
 	// AmpMultiCastParams holds the parameters of AmpMultiCast.
 	//
@@ -117,7 +123,8 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: ArgSortParams{Axis: nd.Some(1)}.
 	ArgSortParams = index.ArgSortParams
-	// AttentionParams holds the parameters of ContribInterleavedMatmulEncdecQk, ContribInterleavedMatmulEncdecValatt, ContribInterleavedMatmulSelfattQk and others.
+	// AttentionParams holds the parameters of ContribInterleavedMatmulEncdecQk,
+	// ContribInterleavedMatmulEncdecValatt, ContribInterleavedMatmulSelfattQk and others.
 	//
 	//   - Heads int: number of attention heads; at least 1; required
 	AttentionParams = contrib.AttentionParams
@@ -145,8 +152,10 @@ type (
 	//   - Width int: width of the output, for mode size without scales; at least 1; 1 by default
 	//   - ScaleHeight Opt[float64]: factor of the height, for modes size and odd_scale
 	//   - ScaleWidth Opt[float64]: factor of the width; used if scale_height is given
-	//   - Mode string: computation of the output's size; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
-	//   - NoAlignCorners bool: align the centres of the outermost elements, not the borders of the images (switches align_corners off)
+	//   - Mode string: computation of the output's size; one of size, odd_scale, like,
+	//     to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
+	//   - NoAlignCorners bool: align the centres of the outermost elements, not the borders of the
+	//     images (switches align_corners off)
 	//
 	// Fields of type Opt are set by [Some]: BilinearResize2DParams{ScaleHeight: nd.Some(0.5)}.
 	BilinearResize2DParams = vision.BilinearResize2DParams
@@ -159,7 +168,8 @@ type (
 	// BipartiteMatchingParams holds the parameters of BipartiteMatching.
 	//
 	//   - IsAscend bool: lower scores are better
-	//   - Threshold float64: lower bound of a match's score, with is_ascend the upper bound, exclusive; required
+	//   - Threshold float64: lower bound of a match's score, with is_ascend the upper bound,
+	//     exclusive; required
 	//   - TopK Opt[int]: matching ends after topk + 1 matches; -1: no limit; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: BipartiteMatchingParams{TopK: nd.Some(1)}.
@@ -170,20 +180,25 @@ type (
 	BlockParams = vision.BlockParams
 	// BoxIoUParams holds the parameters of BoxIoU.
 	//
-	//   - Format string: meaning of the four numbers of a box; one of corner, center, corner by default
+	//   - Format string: meaning of the four numbers of a box; one of corner, center, corner by
+	//     default
 	BoxIoUParams = vision.BoxIoUParams
 	// BoxNMSParams holds the parameters of BoxNMS.
 	//
-	//   - OverlapThresh Opt[float64]: overlap above which the box with the lower score is suppressed; 0.5 by default
+	//   - OverlapThresh Opt[float64]: overlap above which the box with the lower score is
+	//     suppressed; 0.5 by default
 	//   - ValidThresh float64: lower bound of the scores of boxes, exclusive
-	//   - TopK Opt[int]: number of boxes with the highest scores that are used; negative: all, 0: the output equals data; -1 by default
+	//   - TopK Opt[int]: number of boxes with the highest scores that are used; negative: all, 0:
+	//     the output equals data; -1 by default
 	//   - CoordStart Opt[int]: index of the first of the four coordinates in a row; 2 by default
 	//   - ScoreIndex Opt[int]: index of the score in a row; 1 by default
 	//   - IDIndex Opt[int]: index of the class in a row; negative: none; -1 by default
 	//   - BackgroundID Opt[int]: class of boxes that are ignored; -1 by default
 	//   - ForceSuppress bool: compare boxes of different classes too
-	//   - InFormat string: meaning of the four coordinates of data; one of corner, center, corner by default
-	//   - OutFormat string: meaning of the four coordinates of the output; one of corner, center, corner by default
+	//   - InFormat string: meaning of the four coordinates of data; one of corner, center, corner
+	//     by default
+	//   - OutFormat string: meaning of the four coordinates of the output; one of corner, center,
+	//     corner by default
 	//
 	// Fields of type Opt are set by [Some]: BoxNMSParams{OverlapThresh: nd.Some(0.5)}.
 	BoxNMSParams = vision.BoxNMSParams
@@ -205,7 +220,8 @@ type (
 	//
 	//   - UseDataLengths bool: data_lengths gives the number of steps of each sequence
 	//   - UseLabelLengths bool: label_lengths gives the number of labels of each sequence
-	//   - BlankLabel string: class of the blank: 0 (labels start at 1) or the last class (labels start at 0); one of first, last, first by default
+	//   - BlankLabel string: class of the blank: 0 (labels start at 1) or the last class (labels
+	//     start at 0); one of first, last, first by default
 	CTCLossParams = loss.CTCLossParams
 	// CastParams holds the parameters of Cast and AmpCast.
 	//
@@ -213,7 +229,8 @@ type (
 	CastParams = prim.CastParams
 	// CholeskyParams holds the parameters of LinalgPotrf and LinalgPotri.
 	//
-	//   - Upper bool: whether the factor is the lower triangular one; else the upper (switches lower off)
+	//   - Upper bool: whether the factor is the lower triangular one; else the upper (switches
+	//     lower off)
 	CholeskyParams = linalg.CholeskyParams
 	// ClipParams holds the parameters of Clip.
 	//
@@ -244,9 +261,11 @@ type (
 	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
 	//   - Workspace Opt[int]: accepted for compatibility, without effect; 1024 by default
 	//   - NoBias bool: leave the bias out
-	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off,
+	//     limited_workspace, fastest, None by default
 	//   - CudnnOff bool: accepted for compatibility, without effect
-	//   - Layout string: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+	//   - Layout string: order of axes; only those with channels second are supported; one of None,
+	//     NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
 	//
 	// Fields of type Opt are set by [Some]: ConvolutionParams{Workspace: nd.Some(1)}.
 	ConvolutionParams = nn.ConvolutionParams
@@ -275,9 +294,11 @@ type (
 	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
 	//   - Workspace Opt[int]: accepted for compatibility, without effect; 512 by default
 	//   - NoBias Opt[bool]: leave the bias out; True by default
-	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off,
+	//     limited_workspace, fastest, None by default
 	//   - CudnnOff bool: accepted for compatibility, without effect
-	//   - Layout string: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+	//   - Layout string: order of axes; only those with channels second are supported; one of None,
+	//     NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
 	//
 	// Fields of type Opt are set by [Some]: DeconvolutionParams{Workspace: nd.Some(1)}.
 	DeconvolutionParams = nn.DeconvolutionParams
@@ -308,14 +329,18 @@ type (
 	DispersedParams = random.DispersedParams
 	// DotParams holds the parameters of BatchDot and Dot.
 	//
-	//   - TransposeA bool: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
-	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-	//   - ForwardStype string: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
+	//   - TransposeA bool: sum over the first axis of lhs (Dot), or transpose each of its matrices
+	//     (BatchDot)
+	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices
+	//     (BatchDot)
+	//   - ForwardStype string: storage of the output; without effect, as all arrays are dense; one
+	//     of None, default, row_sparse, csr, None by default
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
 	//
 	//   - P Opt[float64]: share of elements that are dropped; 0 to 1; 0.5 by default
-	//   - Mode string: drop in training only, or always; one of training, always, training by default
+	//   - Mode string: drop in training only, or always; one of training, always, training by
+	//     default
 	//   - Axes []int: axes along which elements are dropped together
 	//   - CudnnOff Opt[bool]: accepted for compatibility, without effect
 	//
@@ -326,7 +351,8 @@ type (
 	//   - InputDim int: number of rows of weight; at least 1; required
 	//   - OutputDim int: extent of a row; at least 1; required
 	//   - DType dtype.Type: element type of weight; float32 by default
-	//   - SparseGrad bool: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
+	//   - SparseGrad bool: make the gradient of weight row-sparse; accepted for compatibility, all
+	//     gradients are dense
 	EmbeddingParams = index.EmbeddingParams
 	// ExpandDimsParams holds the parameters of ExpandDims.
 	//
@@ -356,11 +382,13 @@ type (
 	// FtrlUpdateParams holds the parameters of FtrlUpdate.
 	//
 	//   - LR float64: learning rate; required
-	//   - Lamda1 Opt[float64]: weight of the absolute values, which makes weights zero; 0.01 by default
+	//   - Lamda1 Opt[float64]: weight of the absolute values, which makes weights zero; 0.01 by
+	//     default
 	//   - Beta Opt[float64]: added to the root; 1 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//
 	// Fields of type Opt are set by [Some]: FtrlUpdateParams{Lamda1: nd.Some(0.5)}.
 	FtrlUpdateParams = update.FtrlUpdateParams
@@ -370,13 +398,15 @@ type (
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
 	//   - Value float64: value of all elements; required
-	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is
+	//     inferred
 	FullParams = prim.FullParams
 	// FullyConnectedParams holds the parameters of FullyConnected.
 	//
 	//   - NumHidden int: number of outputs per sample; at least 1; required
 	//   - NoBias bool: leave the bias out
-	//   - NoFlatten bool: treat all axes but the first as one; otherwise the last axis alone is transformed (switches flatten off)
+	//   - NoFlatten bool: treat all axes but the first as one; otherwise the last axis alone is
+	//     transformed (switches flatten off)
 	FullyConnectedParams = nn.FullyConnectedParams
 	// GammaLikeParams holds the parameters of RandomGammaLike.
 	//
@@ -423,14 +453,16 @@ type (
 	GradientMultiplierParams = contrib.GradientMultiplierParams
 	// GridGeneratorParams holds the parameters of GridGenerator.
 	//
-	//   - TransformType string: meaning of data: an affine matrix, or a displacement of every position; required
+	//   - TransformType string: meaning of data: an affine matrix, or a displacement of every
+	//     position; required
 	//   - TargetShape []int: height and width of the grid, for affine; (0, 0) by default
 	GridGeneratorParams = vision.GridGeneratorParams
 	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
 	//
 	//   - LR float64: learning rate; required
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//   - Epsilon Opt[float64]: added below the root; 1e-05 by default
 	//
 	// Fields of type Opt are set by [Some]: GroupAdagradUpdateParams{RescaleGrad: nd.Some(0.5)}.
@@ -473,8 +505,10 @@ type (
 	ImageCropParams = vision.ImageCropParams
 	// ImageNormalizeParams holds the parameters of ImageNormalize.
 	//
-	//   - Mean []float64: subtracted from data: one number per channel, or one for all; (0, 0, 0, 0) by default
-	//   - Std []float64: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by default
+	//   - Mean []float64: subtracted from data: one number per channel, or one for all; (0, 0, 0,
+	//     0) by default
+	//   - Std []float64: divisor after the subtraction: one number per channel, or one for all; (1,
+	//     1, 1, 1) by default
 	ImageNormalizeParams = vision.ImageNormalizeParams
 	// IndexArrayParams holds the parameters of IndexArray.
 	//
@@ -485,7 +519,8 @@ type (
 	//   - Shape []int: shape of the output; extents of zero are inferred from its use
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
-	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is
+	//     inferred
 	InitParams = prim.InitParams
 	// InstanceNormParams holds the parameters of InstanceNorm.
 	//
@@ -498,7 +533,8 @@ type (
 	// L2NormalizationParams holds the parameters of L2Normalization.
 	//
 	//   - Eps Opt[float64]: added to the sum of squares; 1e-10 by default
-	//   - Mode string: what is normalized: samples, the positions of a channel, the channels of a position; one of instance, spatial, channel, instance by default
+	//   - Mode string: what is normalized: samples, the positions of a channel, the channels of a
+	//     position; one of instance, spatial, channel, instance by default
 	//
 	// Fields of type Opt are set by [Some]: L2NormalizationParams{Eps: nd.Some(0.5)}.
 	L2NormalizationParams = nn.L2NormalizationParams
@@ -517,10 +553,12 @@ type (
 	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
 	//   - Epsilon Opt[float64]: added to the root; 1e-06 by default
 	//   - T int: number of the step; at least 0; required
-	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction off)
+	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction
+	//     off)
 	//   - WD float64: weight decay; required
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: LambUpdatePhase1Params{Beta1: nd.Some(0.5)}.
 	LambUpdatePhase1Params = update.LambUpdatePhase1Params
@@ -542,7 +580,8 @@ type (
 	LayerNormParams = nn.LayerNormParams
 	// LeakyReLUParams holds the parameters of LeakyReLU.
 	//
-	//   - ActType string: the function; one of rrelu, leaky, prelu, elu, selu, gelu, leaky by default
+	//   - ActType string: the function; one of rrelu, leaky, prelu, elu, selu, gelu, leaky by
+	//     default
 	//   - Slope Opt[float64]: slope of leaky and elu for negative values; 0.25 by default
 	//   - LowerBound Opt[float64]: least slope of rrelu; 0.125 by default
 	//   - UpperBound Opt[float64]: greatest slope of rrelu; 0.334 by default
@@ -562,7 +601,8 @@ type (
 	//
 	//   - GradScale Opt[float64]: value of the gradient; 1 by default
 	//   - ValidThresh float64: elements above it count as valid
-	//   - Normalization string: divisor of the gradient: 1, the number of rows, or the number of valid elements; one of null, batch, valid, null by default
+	//   - Normalization string: divisor of the gradient: 1, the number of rows, or the number of
+	//     valid elements; one of null, batch, valid, null by default
 	//
 	// Fields of type Opt are set by [Some]: MakeLossParams{GradScale: nd.Some(0.5)}.
 	MakeLossParams = loss.MakeLossParams
@@ -579,43 +619,57 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
 	//   - WDs []float64: weight decay of each weight; required
 	//   - Etas []float64: factor of the schedule of each weight; required
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiAdamWUpdateParams{Beta1: nd.Some(0.5)}.
 	MultiAdamWUpdateParams = update.MultiAdamWUpdateParams
 	// MultiAllFiniteParams holds the parameters of MultiAllFinite.
 	//
-	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches init_output off)
+	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches
+	//     init_output off)
 	MultiAllFiniteParams = update.MultiAllFiniteParams
 	// MultiBoxDetectionParams holds the parameters of MultiBoxDetection.
 	//
 	//   - NoClip bool: do not clip boxes at the border of the image (switches clip off)
 	//   - Threshold Opt[float64]: least probability of a detection; 0.01 by default
 	//   - BackgroundID int: accepted for compatibility, the background is class 0
-	//   - NMSThreshold Opt[float64]: least overlap at which the less probable box is suppressed; outside (0, 1]: no sorting, no suppression; 0.5 by default
+	//   - NMSThreshold Opt[float64]: least overlap at which the less probable box is suppressed;
+	//     outside (0, 1]: no sorting, no suppression; 0.5 by default
 	//   - ForceSuppress bool: compare boxes of different classes too
-	//   - Variances []float64: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
-	//   - NMSTopK Opt[int]: number of detections with the highest probability that are used; 0 or less: all; -1 by default
+	//   - Variances []float64: factors of the predictions of x, y, width and height; (0.1, 0.1,
+	//     0.2, 0.2) by default
+	//   - NMSTopK Opt[int]: number of detections with the highest probability that are used; 0 or
+	//     less: all; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiBoxDetectionParams{Threshold: nd.Some(0.5)}.
 	MultiBoxDetectionParams = vision.MultiBoxDetectionParams
 	// MultiBoxPriorParams holds the parameters of MultiBoxPrior.
 	//
-	//   - Sizes []float64: sizes of boxes; the first size is combined with all ratios; (1,) by default
-	//   - Ratios []float64: ratios of width to height; the first ratio is combined with all sizes; (1,) by default
+	//   - Sizes []float64: sizes of boxes; the first size is combined with all ratios; (1,) by
+	//     default
+	//   - Ratios []float64: ratios of width to height; the first ratio is combined with all sizes;
+	//     (1,) by default
 	//   - Clip bool: clip boxes at the border of the image
-	//   - Steps []float64: distance of centres along y and x, as a share of the image; -1: 1 / number of positions; (-1, -1) by default
-	//   - Offsets []float64: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
+	//   - Steps []float64: distance of centres along y and x, as a share of the image; -1: 1 /
+	//     number of positions; (-1, -1) by default
+	//   - Offsets []float64: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5)
+	//     by default
 	MultiBoxPriorParams = vision.MultiBoxPriorParams
 	// MultiBoxTargetParams holds the parameters of MultiBoxTarget.
 	//
-	//   - OverlapThreshold Opt[float64]: overlap above which an anchor gets the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
-	//   - IgnoreLabel Opt[float64]: class of anchors that are neither positive nor negative; -1 by default
-	//   - NegativeMiningRatio Opt[float64]: negative anchors per positive one; 0 or less: all others are negative; -1 by default
-	//   - NegativeMiningThresh Opt[float64]: overlap below which an anchor can be negative, with mining; 0.5 by default
+	//   - OverlapThreshold Opt[float64]: overlap above which an anchor gets the class of a label; 0
+	//     or less: only the best anchor of a label does; 0.5 by default
+	//   - IgnoreLabel Opt[float64]: class of anchors that are neither positive nor negative; -1 by
+	//     default
+	//   - NegativeMiningRatio Opt[float64]: negative anchors per positive one; 0 or less: all
+	//     others are negative; -1 by default
+	//   - NegativeMiningThresh Opt[float64]: overlap below which an anchor can be negative, with
+	//     mining; 0.5 by default
 	//   - MinimumNegativeSamples int: accepted for compatibility, without effect
-	//   - Variances []float64: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
+	//   - Variances []float64: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2,
+	//     0.2) by default
 	//
 	// Fields of type Opt are set by [Some]: MultiBoxTargetParams{OverlapThreshold: nd.Some(0.5)}.
 	MultiBoxTargetParams = vision.MultiBoxTargetParams
@@ -629,8 +683,10 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
 	//   - LowerBound Opt[float64]: least norm of a weight, negative for none; -1 by default
 	//   - UpperBound Opt[float64]: greatest norm of a weight, negative for none; -1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
-	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction off)
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
+	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction
+	//     off)
 	//   - StepCount []int: number of the step of each weight; required
 	//   - NumTensors int: number of weights; 1 to 16384; 1 by default
 	//
@@ -650,7 +706,8 @@ type (
 	//   - WDs []float64: weight decay of each weight; required
 	//   - Momentum float64: share of the last step that is repeated
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiSGDMomUpdateParams{RescaleGrad: nd.Some(0.5)}.
@@ -660,7 +717,8 @@ type (
 	//   - LRs []float64: learning rate of each weight; required
 	//   - WDs []float64: weight decay of each weight; required
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiSGDUpdateParams{RescaleGrad: nd.Some(0.5)}.
@@ -679,7 +737,8 @@ type (
 	//   - Momentum float64: share of the last step that is repeated
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: NAGMomUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	NAGMomUpdateParams = update.NAGMomUpdateParams
@@ -733,21 +792,25 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: OneHotParams{OnValue: nd.Some(0.5)}.
 	OneHotParams = index.OneHotParams
-	// PDFParams holds the parameters of RandomPDFDirichlet, RandomPDFExponential, RandomPDFGamma and others.
+	// PDFParams holds the parameters of RandomPDFDirichlet, RandomPDFExponential, RandomPDFGamma
+	// and others.
 	//
 	//   - IsLog bool: compute the logarithm of the density
 	PDFParams = random.PDFParams
 	// PadParams holds the parameters of Pad.
 	//
-	//   - Mode string: what is added: a constant, the nearest element, the mirror image without the edge; required
-	//   - PadWidth []int: elements added before and after each axis: (before_1, after_1, before_2, ...); required
+	//   - Mode string: what is added: a constant, the nearest element, the mirror image without the
+	//     edge; required
+	//   - PadWidth []int: elements added before and after each axis: (before_1, after_1, before_2,
+	//     ...); required
 	//   - ConstantValue float64: the constant
 	PadParams = nn.PadParams
 	// PickParams holds the parameters of Pick.
 	//
 	//   - Axis Opt[int]: axis to select from; None: the flattened array; -1 by default
 	//   - KeepDims bool: keep the axis with extent one
-	//   - Mode string: what becomes of an index out of range: the nearest one, or the rest of a division; one of clip, wrap, clip by default
+	//   - Mode string: what becomes of an index out of range: the nearest one, or the rest of a
+	//     division; one of clip, wrap, clip by default
 	//
 	// Fields of type Opt are set by [Some]: PickParams{Axis: nd.Some(1)}.
 	PickParams = index.PickParams
@@ -757,12 +820,15 @@ type (
 	//   - PoolType string: what is made of a window; one of max, avg, sum, lp, max by default
 	//   - GlobalPool bool: the window covers everything; kernel, stride and pad are not read
 	//   - CudnnOff bool: accepted for compatibility, without effect
-	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid, same, valid by default
+	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid,
+	//     same, valid by default
 	//   - Stride []int: step of the window, 1 by default
 	//   - Pad []int: extent added on both sides, 0 by default
 	//   - PValue Opt[int]: exponent of lp: 1, 2 or 3
-	//   - CountIncludePad Opt[bool]: divide avg by the extent of the window with padding; true by default
-	//   - Layout string: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by default
+	//   - CountIncludePad Opt[bool]: divide avg by the extent of the window with padding; true by
+	//     default
+	//   - Layout string: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by
+	//     default
 	//
 	// Fields of type Opt are set by [Some]: PoolingParams{PValue: nd.Some(1)}.
 	PoolingParams = nn.PoolingParams
@@ -771,36 +837,46 @@ type (
 	//   - Kernel []int: extent of the window: (h, w)
 	//   - PoolType string: what is made of a window; one of max, avg, sum, max by default
 	//   - GlobalPool bool: the window covers everything
-	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid, valid by default
+	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid,
+	//     valid by default
 	//   - Stride []int: step of the window, 1 by default
 	//   - Pad []int: zeros added on both sides, 0 by default
 	PoolingV1Params = nn.PoolingV1Params
-	// PreloadedSGDMomUpdateParams holds the parameters of PreloadedMultiMPSGDMomUpdate and PreloadedMultiSGDMomUpdate.
+	// PreloadedSGDMomUpdateParams holds the parameters of PreloadedMultiMPSGDMomUpdate and
+	// PreloadedMultiSGDMomUpdate.
 	//
 	//   - Momentum float64: share of the last step that is repeated
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: PreloadedSGDMomUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	PreloadedSGDMomUpdateParams = update.PreloadedSGDMomUpdateParams
-	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and PreloadedMultiSGDUpdate.
+	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and
+	// PreloadedMultiSGDUpdate.
 	//
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: PreloadedSGDUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
 	// ProposalParams holds the parameters of MultiProposal and Proposal.
 	//
-	//   - PreNMSTopN Opt[int]: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+	//   - PreNMSTopN Opt[int]: number of boxes with the highest scores that are used; 0 or less:
+	//     all; 6000 by default
 	//   - PostNMSTopN int: number of proposals per image; at least 1; 300 by default
-	//   - Threshold Opt[float64]: overlap above which the box with the lower score is suppressed; 0.7 by default
-	//   - MinSize Opt[int]: least height and width of a box, in the image before scaling; 16 by default
-	//   - Scales []float64: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
+	//   - Threshold Opt[float64]: overlap above which the box with the lower score is suppressed;
+	//     0.7 by default
+	//   - MinSize Opt[int]: least height and width of a box, in the image before scaling; 16 by
+	//     default
+	//   - Scales []float64: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by
+	//     default
 	//   - Ratios []float64: ratios of height to width of anchors; (0.5, 1, 2) by default
-	//   - FeatureStride int: elements of the image per step of the feature map; at least 1; 16 by default
+	//   - FeatureStride int: elements of the image per step of the feature map; at least 1; 16 by
+	//     default
 	//   - OutputScore bool: return the scores as a second visible output
 	//   - IoULoss bool: bbox_pred is added to the corners of anchors
 	//
@@ -820,7 +896,8 @@ type (
 	//   - Epsilon Opt[float64]: added below the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//   - ClipWeights Opt[float64]: limit of the weights, negative for none; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: RMSPropAlexUpdateParams{Gamma1: nd.Some(0.5)}.
@@ -832,7 +909,8 @@ type (
 	//   - Epsilon Opt[float64]: added below the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//   - ClipWeights Opt[float64]: limit of the weights, negative for none; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: RMSPropUpdateParams{Gamma1: nd.Some(0.5)}.
@@ -843,21 +921,28 @@ type (
 	//   - NumLayers int: number of stacked layers; 1 to 16384; required
 	//   - Bidirectional bool: read every sequence in both directions
 	//   - Mode string: kind of cell; required
-	//   - P float64: dropout probability, below 1, of the outputs of a layer before the next; in training only; at least 0
+	//   - P float64: dropout probability, below 1, of the outputs of a layer before the next; in
+	//     training only; at least 0
 	//   - StateOutputs bool: also return the last states
 	//   - ProjectionSize Opt[int]: size to which an LSTM projects its outputs; at least 1
-	//   - StateClipMin Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-	//   - StateClipMax Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-	//   - StateClipNaN bool: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
+	//   - StateClipMin Opt[float64]: accepted for compatibility, without effect as in MXNet's
+	//     kernels for CPUs
+	//   - StateClipMax Opt[float64]: accepted for compatibility, without effect as in MXNet's
+	//     kernels for CPUs
+	//   - StateClipNaN bool: accepted for compatibility, without effect as in MXNet's kernels for
+	//     CPUs
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input
+	//     sequence_length
 	//
 	// Fields of type Opt are set by [Some]: RNNParams{ProjectionSize: nd.Some(1)}.
 	RNNParams = rnn.RNNParams
 	// ROIAlignParams holds the parameters of ROIAlign.
 	//
 	//   - PooledSize []int: height and width of the output; required
-	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data, at most 1; at least 0; required
-	//   - SampleRatio Opt[int]: samples per part and axis; -1: the size of a part in elements of data, rounded up; -1 by default
+	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data, at most
+	//     1; at least 0; required
+	//   - SampleRatio Opt[int]: samples per part and axis; -1: the size of a part in elements of
+	//     data, rounded up; -1 by default
 	//   - PositionSensitive bool: every part of a region reads separate channels
 	//   - Aligned bool: coordinates start at the corner of the first element, not at its centre
 	//
@@ -901,7 +986,8 @@ type (
 	//   - KeepDims bool: keep reduced axes with extent one
 	//   - Exclude bool: reduce all axes but those given
 	ReduceParams = prim.ReduceParams
-	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and MAERegressionOutput.
+	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and
+	// MAERegressionOutput.
 	//
 	//   - GradScale Opt[float64]: factor of the gradient; 1 by default
 	//
@@ -925,7 +1011,8 @@ type (
 	ReshapeLikeParams = prim.ReshapeLikeParams
 	// ReshapeParams holds the parameters of Reshape.
 	//
-	//   - Shape []int: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all that remain, -3 joins two, -4 splits one into the next two numbers
+	//   - Shape []int: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all
+	//     that remain, -3 joins two, -4 splits one into the next two numbers
 	//   - Reverse bool: read the shapes from the right
 	//   - TargetShape []int: old form of shape: one zero is computed from the size
 	//   - KeepHighest bool: with target_shape: keep the first extent
@@ -940,8 +1027,10 @@ type (
 	//   - Momentum float64: share of the last step that is repeated
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
+	//     as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDMomUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	SGDMomUpdateParams = update.SGDMomUpdateParams
@@ -950,8 +1039,10 @@ type (
 	//   - LR float64: learning rate; required
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
+	//     as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	SGDUpdateParams = update.SGDUpdateParams
@@ -963,15 +1054,18 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: SVMOutputParams{Margin: nd.Some(0.5)}.
 	SVMOutputParams = loss.SVMOutputParams
-	// SampleParams holds the parameters of SampleExponential, SampleGamma, SampleGeneralizedNegativeBinomial and others.
+	// SampleParams holds the parameters of SampleExponential, SampleGamma,
+	// SampleGeneralizedNegativeBinomial and others.
 	//
 	//   - Shape []int: shape of the numbers that each element of the parameters draws
 	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
 	SampleParams = random.SampleParams
 	// ScalarParams holds the parameters of DivScalar, EqualScalar, GreaterEqualScalar and others.
 	//
-	//   - Scalar float64: the number; rounded to the element type of the array, cut off for integers; required
-	//   - NotInt bool: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+	//   - Scalar float64: the number; rounded to the element type of the array, cut off for
+	//     integers; required
+	//   - NotInt bool: whether the number is an integer; if not, arrays of integers and booleans
+	//     become float64 (switches is_int off)
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
 	//
@@ -979,21 +1073,25 @@ type (
 	ScatterNDParams = index.ScatterNDParams
 	// SequenceMaskParams holds the parameters of SequenceMask.
 	//
-	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input
+	//     sequence_length
 	//   - Value float64: what elements after the end become
 	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch; at least 0
 	SequenceMaskParams = rnn.SequenceMaskParams
 	// SequenceParams holds the parameters of SequenceLast and SequenceReverse.
 	//
-	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
-	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input
+	//     sequence_length
+	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse
+	//     supports 0 only; at least 0
 	SequenceParams = rnn.SequenceParams
 	// SignSGDUpdateParams holds the parameters of SignSGDUpdate.
 	//
 	//   - LR float64: learning rate; required
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: accepted for compatibility: a sign is not changed by clipping; -1 by default
+	//   - ClipGradient Opt[float64]: accepted for compatibility: a sign is not changed by clipping;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: SignSGDUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	SignSGDUpdateParams = update.SignSGDUpdateParams
@@ -1003,7 +1101,8 @@ type (
 	//   - Momentum float64: decay of the mean of gradients
 	//   - WD float64: weight decay, added to the gradient
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//   - WDLH float64: weight decay that shrinks weights directly
 	//
 	// Fields of type Opt are set by [Some]: SignumUpdateParams{RescaleGrad: nd.Some(0.5)}.
@@ -1050,7 +1149,8 @@ type (
 	SmoothL1Params = loss.SmoothL1Params
 	// SoftmaxActivationParams holds the parameters of SoftmaxActivation.
 	//
-	//   - Mode string: what sums to one: the elements along the last axis, or the channels of a position; one of instance, channel, instance by default
+	//   - Mode string: what sums to one: the elements along the last axis, or the channels of a
+	//     position; one of instance, channel, instance by default
 	SoftmaxActivationParams = nn.SoftmaxActivationParams
 	// SoftmaxOutputParams holds the parameters of SoftmaxOutput.
 	//
@@ -1059,9 +1159,11 @@ type (
 	//   - MultiOutput bool: classes along axis 1, one label per position of the other axes
 	//   - UseIgnore bool: samples labelled ignore_label get no gradient
 	//   - PreserveShape bool: classes along the last axis instead of all axes but the first
-	//   - Normalization string: divisor of the gradient: 1, the batch size, or the number of labels that are not ignore_label; one of null, batch, valid, null by default
+	//   - Normalization string: divisor of the gradient: 1, the batch size, or the number of labels
+	//     that are not ignore_label; one of null, batch, valid, null by default
 	//   - OutGrad bool: multiply the gradient by the output
-	//   - SmoothAlpha float64: share of the target that is distributed over the other classes; at least 0
+	//   - SmoothAlpha float64: share of the target that is distributed over the other classes; at
+	//     least 0
 	//
 	// Fields of type Opt are set by [Some]: SoftmaxOutputParams{GradScale: nd.Some(0.5)}.
 	SoftmaxOutputParams = loss.SoftmaxOutputParams
@@ -1083,7 +1185,8 @@ type (
 	SortParams = index.SortParams
 	// SparseRegParams holds the parameters of IdentityAttachKLSparseReg.
 	//
-	//   - SparsenessTarget Opt[float64]: target of the mean activation, between 0 and 1; 0.1 by default
+	//   - SparsenessTarget Opt[float64]: target of the mean activation, between 0 and 1; 0.1 by
+	//     default
 	//   - Penalty Opt[float64]: factor of the penalty; 0.001 by default
 	//   - Momentum Opt[float64]: share of the old value in the moving average; 0.9 by default
 	//
@@ -1130,7 +1233,8 @@ type (
 	// TakeParams holds the parameters of Take.
 	//
 	//   - Axis int: axis that indices select from
-	//   - Mode string: what becomes of an index out of range: the nearest one, an error, or the rest of a division; one of clip, raise, wrap, clip by default
+	//   - Mode string: what becomes of an index out of range: the nearest one, an error, or the
+	//     rest of a division; one of clip, raise, wrap, clip by default
 	TakeParams = index.TakeParams
 	// TileParams holds the parameters of Tile.
 	//
@@ -1140,7 +1244,8 @@ type (
 	//
 	//   - Axis Opt[int]: axis along which to select; None: the flattened array; -1 by default
 	//   - K Opt[int]: how many elements; zero: all; 1 by default
-	//   - RetTyp string: what to return: the elements, their indices, both, or ones in their places; one of value, indices, mask, both, indices by default
+	//   - RetTyp string: what to return: the elements, their indices, both, or ones in their
+	//     places; one of value, indices, mask, both, indices by default
 	//   - IsAscend bool: select the smallest elements, not the largest
 	//   - DType dtype.Type: element type of the indices; float32 by default
 	//
@@ -1148,12 +1253,15 @@ type (
 	TopKParams = index.TopKParams
 	// TransposeParams holds the parameters of Transpose.
 	//
-	//   - Axes []int: which axis of the input becomes each axis of the output; none: reverse the axes
+	//   - Axes []int: which axis of the input becomes each axis of the output; none: reverse the
+	//     axes
 	TransposeParams = prim.TransposeParams
 	// TriangleParams holds the parameters of LinalgExtracttrian and LinalgMaketrian.
 	//
-	//   - Offset int: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
-	//   - Upper bool: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
+	//   - Offset int: first diagonal of the triangle: number of diagonals above (positive) or below
+	//     (negative) the main one
+	//   - Upper bool: use the lower triangle; with an offset not 0 its sign selects the triangle
+	//     (switches lower off)
 	TriangleParams = linalg.TriangleParams
 	// TriangularParams holds the parameters of LinalgTrmm and LinalgTrsm.
 	//
@@ -1186,7 +1294,8 @@ type (
 	//   - Scale int: factor by which the first input grows; at least 1; required
 	//   - NumFilter int: number of channels, for bilinear; at least 0
 	//   - SampleType string: how values between elements are found; required
-	//   - MultiInputMode string: how several inputs are joined; one of concat, sum, concat by default
+	//   - MultiInputMode string: how several inputs are joined; one of concat, sum, concat by
+	//     default
 	//   - Workspace Opt[int]: accepted for compatibility, without effect; 512 by default
 	//
 	// Fields of type Opt are set by [Some]: UpSamplingParams{Workspace: nd.Some(1)}.
@@ -1550,7 +1659,8 @@ func Abs(data *Array) *Array {
 //
 // relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+|x|).
 //
-// NaN stays NaN and has the gradient NaN. relu of MXNet with oneDNN gives 0 for both, as its operator
+// NaN stays NaN and has the gradient NaN. relu of MXNet with oneDNN gives 0 for both, as its
+// operator
 // relu does not.
 //
 // Parameters:
@@ -1587,12 +1697,14 @@ func AdagradUpdate(weight, grad, history *Array, p AdagradUpdateParams) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func AdamUpdate(weight, grad, mean, varIn *Array, p AdamUpdateParams) *Array {
 	return apply1(opAdamUpdate, p, weight, grad, mean, varIn)
 }
 
-// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and
+// Hutter 2019).
 //
 // g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
 // mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
@@ -1611,9 +1723,11 @@ func AdamWUpdate(weight, grad, mean, varIn, rescaleGrad *Array, p AdamWUpdatePar
 	return apply1(opAdamWUpdate, p, weight, grad, mean, varIn, rescaleGrad)
 }
 
-// AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows for an output of a given size.
+// AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows for an output of a given
+// size.
 //
-// Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).
+// Element i of m along an axis of n elements is the average from floor(i·n/m) up to
+// ceil((i+1)·n/m).
 //
 // MXNet's name is _contrib_AdaptiveAvgPooling2D.
 //
@@ -1628,7 +1742,8 @@ func AddN(data []*Array) *Array {
 	return apply1(opAddN, AddNParams{}, data...)
 }
 
-// AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).
+// AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output
+// has shape (1).
 //
 // Parameters:
 //   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
@@ -1636,7 +1751,8 @@ func AllFinite(data *Array, p AllFiniteParams) *Array {
 	return apply1(opAllFinite, p, data)
 }
 
-// AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other arrays pass unchanged.
+// AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other
+// arrays pass unchanged.
 //
 // Parameters:
 //   - DType: element type of the output; required
@@ -1644,7 +1760,8 @@ func AmpCast(data *Array, p CastParams) *Array {
 	return apply1(opAmpCast, p, data)
 }
 
-// AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of their element types, or to the narrowest; other arrays pass unchanged.
+// AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to
+// the widest of their element types, or to the narrowest; other arrays pass unchanged.
 //
 // Parameters:
 //   - CastNarrow: convert to the narrowest of the types, not to the widest
@@ -1652,7 +1769,8 @@ func AmpMultiCast(data []*Array, p AmpMultiCastParams) []*Array {
 	return applyMany(opAmpMultiCast, p, nil, nil, data...)
 }
 
-// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has. For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.
+// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of
+// data has. For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.
 //
 // MXNet's name is _contrib_arange_like.
 //
@@ -1696,7 +1814,8 @@ func Arctanh(data *Array) *Array {
 	return apply1(opArctanh, op.NoParams{}, data)
 }
 
-// ArgMax is the index of the largest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
+// ArgMax is the index of the largest element along an axis, of the first one among equals. The
+// indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -1710,7 +1829,8 @@ func ArgMaxChannel(data *Array) *Array {
 	return apply1(opArgMaxChannel, op.NoParams{}, data)
 }
 
-// ArgMin is the index of the smallest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
+// ArgMin is the index of the smallest element along an axis, of the first one among equals. The
+// indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -1729,17 +1849,21 @@ func ArgSort(data *Array, p ArgSortParams) *Array {
 	return apply1(opArgSort, p, data)
 }
 
-// AsLoss (make_loss) returns data as a loss: its gradient is one, independent of the gradient of the output.
+// AsLoss (make_loss) returns data as a loss: its gradient is one, independent of the gradient of
+// the output.
 func AsLoss(data *Array) *Array {
 	return apply1(opAsLoss, op.NoParams{}, data)
 }
 
-// BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes before them are equal and count the matrices.
+// BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes
+// before them are equal and count the matrices.
 //
 // Parameters:
-//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
+//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices
+//     (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None,
+//     default, row_sparse, csr, None by default
 func BatchDot(lhs, rhs *Array, p DotParams) *Array {
 	return apply1(opBatchDot, p, lhs, rhs)
 }
@@ -1765,14 +1889,16 @@ func BatchNorm(data, gamma, beta, movingMean, movingVar *Array, p BatchNormParam
 	return apply1(opBatchNorm, p, data, gamma, beta, movingMean, movingVar)
 }
 
-// BatchTake selects one element of every row of the matrix a: that at the position which indices says.
+// BatchTake selects one element of every row of the matrix a: that at the position which indices
+// says.
 func BatchTake(a, indices *Array) *Array {
 	return apply1(opBatchTake, op.NoParams{}, a, indices)
 }
 
 // BilinearResize2D resizes data of shape (n, c, h, w) by interpolation between four elements.
 //
-// Modes: size uses height and width, or the scales if they are given; odd_scale scales an odd extent
+// Modes: size uses height and width, or the scales if they are given; odd_scale scales an odd
+// extent
 // minus one and adds one; like uses height and width of the second input, which gets no gradient;
 // to_even_down, to_even_up, to_odd_down and to_odd_up change extents by at most one.
 //
@@ -1785,15 +1911,18 @@ func BatchTake(a, indices *Array) *Array {
 //   - Width: width of the output, for mode size without scales; at least 1; 1 by default
 //   - ScaleHeight: factor of the height, for modes size and odd_scale
 //   - ScaleWidth: factor of the width; used if scale_height is given
-//   - Mode: computation of the output's size; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
-//   - NoAlignCorners: align the centres of the outermost elements, not the borders of the images (switches align_corners off)
+//   - Mode: computation of the output's size; one of size, odd_scale, like, to_even_down,
+//     to_even_up, to_odd_down, to_odd_up, size by default
+//   - NoAlignCorners: align the centres of the outermost elements, not the borders of the images
+//     (switches align_corners off)
 func BilinearResize2D(data *Array, p BilinearResize2DParams, with ...Input) *Array {
 	return applyNamed(opBilinearResize2D, p, inBilinearResize2D, with, data, nil)
 }
 
 // BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
 //
-// Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every point
+// Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every
+// point
 // of the output (n, c, height, width), from -1 to 1 over the image. A point is interpolated
 // between the four elements around it; elements outside the image are 0. GridGenerator makes grids.
 //
@@ -1808,14 +1937,16 @@ func BilinearSampler(data, grid *Array, p BilinearSamplerParams) *Array {
 // BipartiteMatching matches the rows of a matrix of scores with its columns, best scores first.
 //
 // Data has shape (..., rows, columns). The outputs are the column of each row, (..., rows), and the
-// row of each column, (..., columns), or -1 for no match. As in MXNet, topk k gives up to k+1 matches.
+// row of each column, (..., columns), or -1 for no match. As in MXNet, topk k gives up to k+1
+// matches.
 // There is no gradient.
 //
 // MXNet's name is _contrib_bipartite_matching.
 //
 // Parameters:
 //   - IsAscend: lower scores are better
-//   - Threshold: lower bound of a match's score, with is_ascend the upper bound, exclusive; required
+//   - Threshold: lower bound of a match's score, with is_ascend the upper bound, exclusive;
+//     required
 //   - TopK: matching ends after topk + 1 matches; -1: no limit; -1 by default
 func BipartiteMatching(data *Array, p BipartiteMatchingParams) *Array {
 	return apply1(opBipartiteMatching, p, data)
@@ -1828,7 +1959,8 @@ func BlockGrad(data *Array) *Array {
 
 // BoxIoU computes the area of the intersection over the area of the union, for all pairs of boxes.
 //
-// lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Disjoint boxes give 0. There is no
+// lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Disjoint boxes give 0. There is
+// no
 // gradient.
 //
 // MXNet's name is _contrib_box_iou.
@@ -1843,7 +1975,8 @@ func BoxIoU(lhs, rhs *Array, p BoxIoUParams) *Array {
 //
 // Data has shape (..., n, k): n rows with a score, four coordinates, optionally a class, and other
 // numbers. The output has the remaining rows first, the other rows are -1. Without force_suppress
-// boxes suppress boxes of the same class only. If the formats differ, rows whose first coordinate is
+// boxes suppress boxes of the same class only. If the formats differ, rows whose first coordinate
+// is
 // negative are not converted. The gradient is copied to the rows from which the boxes came, without
 // conversion of formats.
 //
@@ -1854,19 +1987,22 @@ func BoxIoU(lhs, rhs *Array, p BoxIoUParams) *Array {
 // Parameters:
 //   - OverlapThresh: overlap above which the box with the lower score is suppressed; 0.5 by default
 //   - ValidThresh: lower bound of the scores of boxes, exclusive
-//   - TopK: number of boxes with the highest scores that are used; negative: all, 0: the output equals data; -1 by default
+//   - TopK: number of boxes with the highest scores that are used; negative: all, 0: the output
+//     equals data; -1 by default
 //   - CoordStart: index of the first of the four coordinates in a row; 2 by default
 //   - ScoreIndex: index of the score in a row; 1 by default
 //   - IDIndex: index of the class in a row; negative: none; -1 by default
 //   - BackgroundID: class of boxes that are ignored; -1 by default
 //   - ForceSuppress: compare boxes of different classes too
 //   - InFormat: meaning of the four coordinates of data; one of corner, center, corner by default
-//   - OutFormat: meaning of the four coordinates of the output; one of corner, center, corner by default
+//   - OutFormat: meaning of the four coordinates of the output; one of corner, center, corner by
+//     default
 func BoxNMS(data *Array, p BoxNMSParams) *Array {
 	return apply1(opBoxNMS, p, data)
 }
 
-// BroadcastAdd computes a + b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastAdd computes a + b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastAdd(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastAdd, op.NoParams{}, lhs, rhs)
 }
@@ -1880,42 +2016,50 @@ func BroadcastAxis(data *Array, p BroadcastAxisParams) *Array {
 	return apply1(opBroadcastAxis, p, data)
 }
 
-// BroadcastDiv computes a / b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastDiv computes a / b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastDiv(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastDiv, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastEqual computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastEqual computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands
+// that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastEqual(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastEqual, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastGreater computes 1 where a > b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastGreater computes 1 where a > b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastGreater(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastGreater, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastGreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastGreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastGreaterEqual(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastGreaterEqual, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastHypot computes √(a² + b²) for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastHypot computes √(a² + b²) for operands that broadcast: aligned at their last axes,
+// extents of one and missing axes repeat.
 func BroadcastHypot(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastHypot, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastLesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands
+// that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastLesser(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastLesser, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastLesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastLesserEqual(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastLesserEqual, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the given pairs of axes.
+// BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the
+// given pairs of axes.
 //
 // Parameters:
 //   - LhsAxes: axes of the first input to repeat; none: all
@@ -1924,52 +2068,65 @@ func BroadcastLike(lhs, rhs *Array, p BroadcastLikeParams) *Array {
 	return apply1(opBroadcastLike, p, lhs, rhs)
 }
 
-// BroadcastLogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the
+// operands, for operands that broadcast: aligned at their last axes, extents of one and missing
+// axes repeat.
 func BroadcastLogicalAnd(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastLogicalAnd, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastLogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the
+// operands, for operands that broadcast: aligned at their last axes, extents of one and missing
+// axes repeat.
 func BroadcastLogicalOr(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastLogicalOr, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastLogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the
+// type of the operands, for operands that broadcast: aligned at their last axes, extents of one and
+// missing axes repeat.
 func BroadcastLogicalXor(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastLogicalXor, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastMaximum computes the larger of a and b, NaN if one of them is for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMaximum computes the larger of a and b, NaN if one of them is for operands that
+// broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastMaximum(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastMaximum, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastMinimum computes the smaller of a and b, NaN if one of them is for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMinimum computes the smaller of a and b, NaN if one of them is for operands that
+// broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastMinimum(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastMinimum, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastMod computes a modulo b, with the sign of b; 0 where b is 0 for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMod computes a modulo b, with the sign of b; 0 where b is 0 for operands that broadcast:
+// aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastMod(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastMod, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastMul computes a · b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMul computes a · b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastMul(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastMul, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastNotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastNotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastNotEqual(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastNotEqual, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastPower computes a to the power b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastPower computes a to the power b for operands that broadcast: aligned at their last axes,
+// extents of one and missing axes repeat.
 func BroadcastPower(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastPower, op.NoParams{}, lhs, rhs)
 }
 
-// BroadcastSub computes a - b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastSub computes a - b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastSub(lhs, rhs *Array) *Array {
 	return apply1(opBroadcastSub, op.NoParams{}, lhs, rhs)
 }
@@ -1996,12 +2153,14 @@ func BroadcastTo(data *Array, p BroadcastToParams) *Array {
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
 //   - UseLabelLengths: label_lengths gives the number of labels of each sequence
-//   - BlankLabel: class of the blank: 0 (labels start at 1) or the last class (labels start at 0); one of first, last, first by default
+//   - BlankLabel: class of the blank: 0 (labels start at 1) or the last class (labels start at 0);
+//     one of first, last, first by default
 func CTCLoss(data, label *Array, p CTCLossParams, with ...Input) *Array {
 	return applyNamed(opCTCLoss, p, inCTCLoss, with, data, label, nil, nil)
 }
 
-// Cast converts to an element type. Conversion to integers cuts off the fraction; values that an integer type cannot hold convert as x86 processors do it.
+// Cast converts to an element type. Conversion to integers cuts off the fraction; values that an
+// integer type cannot hold convert as x86 processors do it.
 //
 // Parameters:
 //   - DType: element type of the output; required
@@ -2019,7 +2178,9 @@ func Ceil(data *Array) *Array {
 	return apply1(opCeil, op.NoParams{}, data)
 }
 
-// Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included, and where it is NaN. A range with a_min above a_max is an error.
+// Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an
+// element lies within the range, its ends included, and where it is NaN. A range with a_min above
+// a_max is an error.
 //
 // Parameters:
 //   - AMin: lower bound; required
@@ -2051,7 +2212,8 @@ func Concat(data []*Array, p ConcatParams) *Array {
 	return apply1(opConcat, p, data...)
 }
 
-// ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape, otherwise 0: a single uint8 without axes. Infinities are close to themselves.
+// ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape,
+// otherwise 0: a single uint8 without axes. Infinities are close to themselves.
 //
 // Parameters:
 //   - RTol: allowed difference relative to b; 1e-05 by default
@@ -2066,7 +2228,8 @@ func ContribDivSqrtDim(data *Array) *Array {
 	return apply1(opContribDivSqrtDim, op.NoParams{}, data)
 }
 
-// ContribGradientmultiplier returns data and multiplies the gradient by a number; a negative number reverses the gradient.
+// ContribGradientmultiplier returns data and multiplies the gradient by a number; a negative number
+// reverses the gradient.
 //
 // Parameters:
 //   - Scalar: what the gradient is multiplied by; 1 by default
@@ -2078,7 +2241,8 @@ func ContribGradientmultiplier(data *Array, p GradientMultiplierParams) *Array {
 // ContribInterleavedMatmulEncdecQk multiplies the queries of a decoder with the keys of an encoder.
 //
 // The inputs are queries (steps, batch, heads·size) and keys and values interleaved in
-// (keys, batch, heads·2·size). The output holds scores (batch·heads, steps, keys), scaled by 1/√size.
+// (keys, batch, heads·2·size). The output holds scores (batch·heads, steps, keys), scaled by
+// 1/√size.
 //
 // Parameters:
 //   - Heads: number of attention heads; at least 1; required
@@ -2145,9 +2309,11 @@ func ContribQuadratic(data *Array, p QuadraticParams) *Array {
 //   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
 //   - Workspace: accepted for compatibility, without effect; 1024 by default
 //   - NoBias: leave the bias out
-//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace,
+//     fastest, None by default
 //   - CudnnOff: accepted for compatibility, without effect
-//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW,
+//     NCDHW, NHWC, NDHWC, None by default
 func Convolution(data, weight, bias *Array, p ConvolutionParams) *Array {
 	return applyNamed(opConvolution, p, inConvolution, nil, data, weight, bias)
 }
@@ -2206,9 +2372,11 @@ func CumSum(a *Array, p CumSumParams) *Array {
 //   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
 //   - Workspace: accepted for compatibility, without effect; 512 by default
 //   - NoBias: leave the bias out; True by default
-//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace,
+//     fastest, None by default
 //   - CudnnOff: accepted for compatibility, without effect
-//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW,
+//     NCDHW, NHWC, NDHWC, None by default
 func Deconvolution(data, weight *Array, p DeconvolutionParams, with ...Input) *Array {
 	return applyNamed(opDeconvolution, p, inDeconvolution, with, data, weight, nil)
 }
@@ -2229,7 +2397,9 @@ func DepthToSpace(data *Array, p BlockParams) *Array {
 	return apply1(opDepthToSpace, p, data)
 }
 
-// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere. A k more than one beyond the last diagonal is an error; one beyond, it is empty.
+// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a
+// vector it makes a square matrix with that diagonal and zeros elsewhere. A k more than one beyond
+// the last diagonal is an error; one beyond, it is empty.
 //
 // Parameters:
 //   - K: which diagonal; positive above the main one
@@ -2243,17 +2413,22 @@ func Diag(data *Array, p DiagParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func DivScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opDivScalar, p, data)
 }
 
-// Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices, and the inner product of vectors, which has shape (1,). Arrays of more axes count as matrices that keep the axis of the sum apart. Note that this is not NumPy's matmul.
+// Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices,
+// and the inner product of vectors, which has shape (1,). Arrays of more axes count as matrices
+// that keep the axis of the sum apart. Note that this is not NumPy's matmul.
 //
 // Parameters:
-//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
+//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices
+//     (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None,
+//     default, row_sparse, csr, None by default
 func Dot(lhs, rhs *Array, p DotParams) *Array {
 	return apply1(opDot, p, lhs, rhs)
 }
@@ -2261,7 +2436,8 @@ func Dot(lhs, rhs *Array, p DotParams) *Array {
 // Dropout sets random elements to zero in training and passes data on otherwise.
 //
 // Each element is dropped with probability p; what is left is multiplied by 1/(1-p), so that the
-// expectation stays. With p = 1 all are dropped, and no gradient passes. With axes, elements that differ only in their position along these axes share
+// expectation stays. With p = 1 all are dropped, and no gradient passes. With axes, elements that
+// differ only in their position along these axes share
 // one decision. The hidden second output is the mask of what is kept.
 //
 // Parameters:
@@ -2293,27 +2469,33 @@ func ElemwiseSub(lhs, rhs *Array) *Array {
 	return apply1(opElemwiseSub, op.NoParams{}, lhs, rhs)
 }
 
-// Embedding replaces every index of data by that row of weight, whose shape is (input_dim, output_dim): the output has the shape of data and one more axis of extent output_dim. Indices out of range are clipped.
+// Embedding replaces every index of data by that row of weight, whose shape is (input_dim,
+// output_dim): the output has the shape of data and one more axis of extent output_dim. Indices out
+// of range are clipped.
 //
 // Parameters:
 //   - InputDim: number of rows of weight; at least 1; required
 //   - OutputDim: extent of a row; at least 1; required
 //   - DType: element type of weight; float32 by default
-//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
+//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients
+//     are dense
 func Embedding(data, weight *Array, p EmbeddingParams) *Array {
 	return apply1(opEmbedding, p, data, weight)
 }
 
-// Equal computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// Equal computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func Equal(lhs, rhs *Array) *Array {
 	return apply1(opEqual, op.NoParams{}, lhs, rhs)
 }
 
-// EqualScalar computes 1 where a = b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// EqualScalar computes 1 where a = b and 0 elsewhere, in the type of the operands, with a for the
+// element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func EqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opEqualScalar, p, data)
 }
@@ -2417,7 +2599,8 @@ func FtrlUpdate(weight, grad, z, n *Array, p FtrlUpdateParams) *Array {
 // Parameters:
 //   - NumHidden: number of outputs per sample; at least 1; required
 //   - NoBias: leave the bias out
-//   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed (switches flatten off)
+//   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed
+//     (switches flatten off)
 func FullyConnected(data, weight, bias *Array, p FullyConnectedParams) *Array {
 	return applyNamed(opFullyConnected, p, inFullyConnected, nil, data, weight, bias)
 }
@@ -2432,35 +2615,43 @@ func Gammaln(data *Array) *Array {
 	return apply1(opGammaln, op.NoParams{}, data)
 }
 
-// GatherND looks elements, or slices, of data up. The first axis of indices has one entry per axis of data that it selects from: element (i, j) of the output is data[indices[0, i, j], indices[1, i, j], …]. Negative indices count from the end.
+// GatherND looks elements, or slices, of data up. The first axis of indices has one entry per axis
+// of data that it selects from: element (i, j) of the output is data[indices[0, i, j], indices[1,
+// i, j], …]. Negative indices count from the end.
 func GatherND(data, indices *Array) *Array {
 	return apply1(opGatherND, op.NoParams{}, data, indices)
 }
 
-// Greater computes 1 where a > b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// Greater computes 1 where a > b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func Greater(lhs, rhs *Array) *Array {
 	return apply1(opGreater, op.NoParams{}, lhs, rhs)
 }
 
-// GreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// GreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for operands of
+// one shape.
 func GreaterEqual(lhs, rhs *Array) *Array {
 	return apply1(opGreaterEqual, op.NoParams{}, lhs, rhs)
 }
 
-// GreaterEqualScalar computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// GreaterEqualScalar computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, with a
+// for the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func GreaterEqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterEqualScalar, p, data)
 }
 
-// GreaterScalar computes 1 where a > b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// GreaterScalar computes 1 where a > b and 0 elsewhere, in the type of the operands, with a for the
+// element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func GreaterScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterScalar, p, data)
 }
@@ -2468,20 +2659,24 @@ func GreaterScalar(data *Array, p ScalarParams) *Array {
 // GridGenerator makes the grid of points at which BilinearSampler reads.
 //
 // The output has shape (n, 2, h, w): the coordinates x and y of every point, from -1 to 1 over the
-// image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which is
+// image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which
+// is
 // applied to (x, y, 1) of each position of the target. warp: data of shape (n, 2, h, w) is added to
 // the positions, in elements of the image. The coordinates along an axis of one position are NaN.
 //
 // Parameters:
-//   - TransformType: meaning of data: an affine matrix, or a displacement of every position; required
+//   - TransformType: meaning of data: an affine matrix, or a displacement of every position;
+//     required
 //   - TargetShape: height and width of the grid, for affine; (0, 0) by default
 func GridGenerator(data *Array, p GridGeneratorParams) *Array {
 	return apply1(opGridGenerator, p, data)
 }
 
-// GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
+// GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for
+// embeddings.
 //
-// g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
+// g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history +
+// epsilon).
 // The history has shape (rows, 1).
 //
 // Parameters:
@@ -2495,7 +2690,8 @@ func GroupAdagradUpdate(weight, grad, history *Array, p GroupAdagradUpdateParams
 
 // GroupNorm normalizes groups of channels of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
-// Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_groups channels and all
+// Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_groups channels and
+// all
 // further axes; gamma and beta have one element per group, as in MXNet. The second and third output
 // are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are ignored.
 //
@@ -2516,7 +2712,8 @@ func HardSigmoid(data *Array, p HardSigmoidParams) *Array {
 	return apply1(opHardSigmoid, p, data)
 }
 
-// Histogram counts how many elements fall into each bin and returns the counts, of type int64, and the edges. A bin contains its lower edge; the last one its upper edge too.
+// Histogram counts how many elements fall into each bin and returns the counts, of type int64, and
+// the edges. A bin contains its lower edge; the last one its upper edge too.
 //
 // Parameters:
 //   - BinCnt: number of bins of equal width; None: the input bins gives their edges
@@ -2534,7 +2731,8 @@ func Hypot(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func HypotScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opHypotScalar, p, data)
 }
@@ -2546,7 +2744,8 @@ func Identity(data *Array) *Array {
 
 // IdentityAttachKLSparseReg returns data and adds the gradient of a penalty that keeps it sparse.
 //
-// The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation (the
+// The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation
+// (the
 // output of a sigmoid) from sparseness_target t: its gradient is penalty·((1-t)/(1-a) - t/a). In
 // training the auxiliary state is updated: a = a·momentum + mean·(1-momentum).
 //
@@ -2558,7 +2757,8 @@ func IdentityAttachKLSparseReg(data, movingAvg *Array, p SparseRegParams) *Array
 	return apply1(opIdentityAttachKLSparseReg, p, data, movingAvg)
 }
 
-// IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these are unknown.
+// IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these
+// are unknown.
 //
 // MXNet's name is _identity_with_attr_like_rhs.
 func IdentityWithAttrLike(lhs, rhs *Array) *Array {
@@ -2568,7 +2768,8 @@ func IdentityWithAttrLike(lhs, rhs *Array) *Array {
 // Im2Col copies the patches that a convolution reads to columns.
 //
 // Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches.
-// Elements in the padding are 0. The product of a convolution's weight with the columns is its output.
+// Elements in the padding are 0. The product of a convolution's weight with the columns is its
+// output.
 //
 // Parameters:
 //   - Kernel: extent of a patch: (w), (h, w) or (d, h, w); required
@@ -2590,12 +2791,14 @@ func ImageCrop(data *Array, p ImageCropParams) *Array {
 	return apply1(opImageCrop, p, data)
 }
 
-// ImageFlipLeftRight mirrors an image of shape (h, w, c) with 1 or 3 channels: columns from right to left.
+// ImageFlipLeftRight mirrors an image of shape (h, w, c) with 1 or 3 channels: columns from right
+// to left.
 func ImageFlipLeftRight(data *Array) *Array {
 	return apply1(opImageFlipLeftRight, op.NoParams{}, data)
 }
 
-// ImageFlipTopBottom mirrors an image of shape (h, w, c) with 1 or 3 channels: rows from bottom to top.
+// ImageFlipTopBottom mirrors an image of shape (h, w, c) with 1 or 3 channels: rows from bottom to
+// top.
 func ImageFlipTopBottom(data *Array) *Array {
 	return apply1(opImageFlipTopBottom, op.NoParams{}, data)
 }
@@ -2606,7 +2809,8 @@ func ImageFlipTopBottom(data *Array) *Array {
 //
 // Parameters:
 //   - Mean: subtracted from data: one number per channel, or one for all; (0, 0, 0, 0) by default
-//   - Std: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by default
+//   - Std: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by
+//     default
 func ImageNormalize(data *Array, p ImageNormalizeParams) *Array {
 	return apply1(opImageNormalize, p, data)
 }
@@ -2617,7 +2821,8 @@ func ImageToTensor(data *Array) *Array {
 	return apply1(opImageToTensor, op.NoParams{}, data)
 }
 
-// IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.
+// IndexArray lists the index of every element, on a new last axis with one entry per axis of data,
+// or per given axis. It has type int64.
 //
 // MXNet's name is _contrib_index_array.
 //
@@ -2627,7 +2832,8 @@ func IndexArray(data *Array, p IndexArrayParams) *Array {
 	return apply1(opIndexArray, p, data)
 }
 
-// IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of several rows for one place the last one stays.
+// IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of
+// several rows for one place the last one stays.
 //
 // MXNet's name is _contrib_index_copy.
 func IndexCopy(oldTensor, indexVector, newTensor *Array) *Array {
@@ -2645,24 +2851,28 @@ func InstanceNorm(data, gamma, beta *Array, p InstanceNormParams) *Array {
 	return apply1(opInstanceNorm, p, data, gamma, beta)
 }
 
-// KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the output is the Kronecker product of the columns j of the inputs.
+// KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the
+// output is the Kronecker product of the columns j of the inputs.
 func KhatriRao(data []*Array) *Array {
 	return apply1(opKhatriRao, KhatriRaoParams{}, data...)
 }
 
 // L2Normalization divides parts of data by their Euclidean norm, sqrt(Σx² + eps).
 //
-// A part is a sample (instance), all positions of one channel of a sample (spatial), or all channels
+// A part is a sample (instance), all positions of one channel of a sample (spatial), or all
+// channels
 // of one position of a sample (channel).
 //
 // Parameters:
 //   - Eps: added to the sum of squares; 1e-10 by default
-//   - Mode: what is normalized: samples, the positions of a channel, the channels of a position; one of instance, spatial, channel, instance by default
+//   - Mode: what is normalized: samples, the positions of a channel, the channels of a position;
+//     one of instance, spatial, channel, instance by default
 func L2Normalization(data *Array, p L2NormalizationParams) *Array {
 	return apply1(opL2Normalization, p, data)
 }
 
-// LRN (local response normalization) divides each element by a power of its neighbours' mean square.
+// LRN (local response normalization) divides each element by a power of its neighbours' mean
+// square.
 //
 // output = x/(knorm + alpha/nsize·Σx²)^beta, where the sum runs over the nsize channels around that
 // of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).
@@ -2676,7 +2886,8 @@ func LRN(data *Array, p LRNParams) *Array {
 	return apply1(opLRN, p, data)
 }
 
-// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and gradient.
+// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and
+// gradient.
 //
 // g = clip(rescale_grad·grad); mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
 // output = mean'/(sqrt(var') + epsilon) + wd·weight, where mean' and var' are corrected for bias by
@@ -2710,7 +2921,8 @@ func LambUpdatePhase2(weight, g, r1, r2 *Array, p LambUpdatePhase2Params) *Array
 
 // LayerNorm normalizes along one axis: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
-// Mean and (biased) variance are taken over the axis for every position of the other axes; gamma and
+// Mean and (biased) variance are taken over the axis for every position of the other axes; gamma
+// and
 // beta have one element per position of the axis. The second and third output are the mean and
 // sqrt(var + eps), of the shape of data with the axis of extent 1; their gradients are ignored.
 //
@@ -2724,13 +2936,15 @@ func LayerNorm(data, gamma, beta *Array, p LayerNormParams) *Array {
 
 // LeakyReLU passes positive values on and bends negative ones.
 //
-// leaky multiplies them by slope; prelu by the learned gamma, one per channel or a single one; rrelu
+// leaky multiplies them by slope; prelu by the learned gamma, one per channel or a single one;
+// rrelu
 // by a slope drawn between lower_bound and upper_bound for each element in training, by the middle
 // of both otherwise; elu gives slope·(exp(x)-1); selu is elu scaled to keep mean and variance; gelu
 // is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
 // scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.
 //
-// NaN stays NaN. Its gradient is NaN for elu and slope for leaky; MXNet with oneDNN gives 1 for both, and
+// NaN stays NaN. Its gradient is NaN for elu and slope for leaky; MXNet with oneDNN gives 1 for
+// both, and
 // slope for the gradient of elu at positive numbers near zero.
 //
 // Optional inputs, given by [With]: gamma.
@@ -2744,35 +2958,42 @@ func LeakyReLU(data *Array, p LeakyReLUParams, with ...Input) *Array {
 	return applyNamed(opLeakyReLU, p, inLeakyReLU, with, data, nil)
 }
 
-// Lesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// Lesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func Lesser(lhs, rhs *Array) *Array {
 	return apply1(opLesser, op.NoParams{}, lhs, rhs)
 }
 
-// LesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for operands of
+// one shape.
 func LesserEqual(lhs, rhs *Array) *Array {
 	return apply1(opLesserEqual, op.NoParams{}, lhs, rhs)
 }
 
-// LesserEqualScalar computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LesserEqualScalar computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, with a for
+// the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LesserEqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLesserEqualScalar, p, data)
 }
 
-// LesserScalar computes 1 where a < b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LesserScalar computes 1 where a < b and 0 elsewhere, in the type of the operands, with a for the
+// element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LesserScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLesserScalar, p, data)
 }
 
-// LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has shape (1,). The gradient of a singular matrix is zero, as in MXNet.
+// LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has
+// shape (1,). The gradient of a singular matrix is zero, as in MXNet.
 func LinalgDet(A *Array) *Array {
 	return apply1(opLinalgDet, op.NoParams{}, A)
 }
@@ -2792,13 +3013,17 @@ func LinalgExtractdiag(A *Array, p BandParams) *Array {
 // column.
 //
 // Parameters:
-//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
-//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
+//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below
+//     (negative) the main one
+//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches
+//     lower off)
 func LinalgExtracttrian(A *Array, p TriangleParams) *Array {
 	return apply1(opLinalgExtracttrian, p, A)
 }
 
-// LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.
+// LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The
+// outputs are Q (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK
+// chooses them.
 //
 // Its gradient has no gradient in turn: it is not provided.
 func LinalgGelqf(A *Array) []*Array {
@@ -2807,7 +3032,8 @@ func LinalgGelqf(A *Array) []*Array {
 
 // LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
 //
-// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
+// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis,
+// their
 // rows; the other axes form the batch and are equal for all operands.
 //
 // Parameters:
@@ -2822,7 +3048,8 @@ func LinalgGemm(A, B, C *Array, p GemmParams) *Array {
 
 // LinalgGemm2 computes alpha·op(A)·op(B) for each matrix of a batch.
 //
-// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
+// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis,
+// their
 // rows; the other axes form the batch and are equal for all operands.
 //
 // Parameters:
@@ -2847,16 +3074,21 @@ func LinalgMakediag(A *Array, p BandParams) *Array {
 	return apply1(opLinalgMakediag, p, A)
 }
 
-// LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packs it. Other elements are zero.
+// LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian
+// packs it. Other elements are zero.
 //
 // Parameters:
-//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
-//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
+//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below
+//     (negative) the main one
+//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches
+//     lower off)
 func LinalgMaketrian(A *Array, p TriangleParams) *Array {
 	return apply1(opLinalgMaketrian, p, A)
 }
 
-// LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the factor fills is read; its gradient is symmetric.
+// LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch:
+// the lower triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only
+// the triangle of A that the factor fills is read; its gradient is symmetric.
 //
 // Parameters:
 //   - Upper: whether the factor is the lower triangular one; else the upper (switches lower off)
@@ -2864,7 +3096,8 @@ func LinalgPotrf(A *Array, p CholeskyParams) *Array {
 	return apply1(opLinalgPotrf, p, A)
 }
 
-// LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the factor that LinalgPotrf returned to the inverse of the original matrix.
+// LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an
+// upper one: from the factor that LinalgPotrf returned to the inverse of the original matrix.
 //
 // Parameters:
 //   - Upper: whether the factor is the lower triangular one; else the upper (switches lower off)
@@ -2872,17 +3105,23 @@ func LinalgPotri(A *Array, p CholeskyParams) *Array {
 	return apply1(opLinalgPotri, p, A)
 }
 
-// LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch. For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.
+// LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix
+// of a batch. For a single matrix the outputs have shape (1,). No gradient flows through the sign,
+// none at all to a singular matrix.
 func LinalgSlogdet(A *Array) []*Array {
 	return applyMany(opLinalgSlogdet, op.NoParams{}, nil, nil, A)
 }
 
-// LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix the output has shape (1,).
+// LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a
+// single matrix the output has shape (1,).
 func LinalgSumlogdiag(A *Array) *Array {
 	return apply1(opLinalgSumlogdiag, op.NoParams{}, A)
 }
 
-// LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order. Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.
+// LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A =
+// Uᵀ·diag(L)·U. The outputs are U, whose rows are the vectors, each with its largest element
+// positive, and L in ascending order. Only the lower triangle of A is read; its gradient is
+// symmetric, and infinite where eigenvalues are equal.
 //
 // Its gradient has no gradient in turn: it is not provided.
 func LinalgSyevd(A *Array) []*Array {
@@ -2898,7 +3137,8 @@ func LinalgSyrk(A *Array, p SyrkParams) *Array {
 	return apply1(opLinalgSyrk, p, A)
 }
 
-// LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
+// LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A
+// is triangular: its other triangle is not read. op(A) is A or its transpose.
 //
 // Parameters:
 //   - Transpose: use the transpose of A
@@ -2909,7 +3149,8 @@ func LinalgTrmm(A, B *Array, p TriangularParams) *Array {
 	return apply1(opLinalgTrmm, p, A, B)
 }
 
-// LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
+// LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a
+// batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
 //
 // Parameters:
 //   - Transpose: use the transpose of A
@@ -2922,7 +3163,8 @@ func LinalgTrsm(A, B *Array, p TriangularParams) *Array {
 
 // LinearRegressionOutput returns data; its loss is half the squared error.
 //
-// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
+// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs
+// per
 // sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
@@ -2964,7 +3206,9 @@ func Log2(data *Array) *Array {
 	return apply1(opLog2, op.NoParams{}, data)
 }
 
-// LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
+// LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length,
+// elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in
+// all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -2977,16 +3221,19 @@ func LogSoftmax(data *Array, p SoftmaxParams, with ...Input) *Array {
 	return applyNamed(opLogSoftmax, p, inLogSoftmax, with, data, nil)
 }
 
-// LogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands,
+// for operands of one shape.
 func LogicalAnd(lhs, rhs *Array) *Array {
 	return apply1(opLogicalAnd, op.NoParams{}, lhs, rhs)
 }
 
-// LogicalAndScalar computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LogicalAndScalar computes 1 where a and b are not zero and 0 elsewhere, in the type of the
+// operands, with a for the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LogicalAndScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLogicalAndScalar, p, data)
 }
@@ -2996,37 +3243,45 @@ func LogicalNot(data *Array) *Array {
 	return apply1(opLogicalNot, op.NoParams{}, data)
 }
 
-// LogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, for
+// operands of one shape.
 func LogicalOr(lhs, rhs *Array) *Array {
 	return apply1(opLogicalOr, op.NoParams{}, lhs, rhs)
 }
 
-// LogicalOrScalar computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LogicalOrScalar computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands,
+// with a for the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LogicalOrScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLogicalOrScalar, p, data)
 }
 
-// LogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of
+// the operands, for operands of one shape.
 func LogicalXor(lhs, rhs *Array) *Array {
 	return apply1(opLogicalXor, op.NoParams{}, lhs, rhs)
 }
 
-// LogicalXorScalar computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LogicalXorScalar computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type
+// of the operands, with a for the element and b for the number for every element x and the number
+// s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LogicalXorScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLogicalXorScalar, p, data)
 }
 
 // LogisticRegressionOutput is the sigmoid of data; its loss is the cross entropy.
 //
-// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
+// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs
+// per
 // sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
@@ -3035,10 +3290,12 @@ func LogisticRegressionOutput(data, label *Array, p RegressionParams) *Array {
 	return apply1(opLogisticRegressionOutput, p, data, label)
 }
 
-// MAERegressionOutput returns data; its loss is the absolute error. The gradient is -1 where output and
+// MAERegressionOutput returns data; its loss is the absolute error. The gradient is -1 where output
+// and
 // label are equal or NaN.
 //
-// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
+// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs
+// per
 // sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
@@ -3049,7 +3306,8 @@ func MAERegressionOutput(data, label *Array, p RegressionParams) *Array {
 
 // MPAdamWUpdate is the operator _mp_adamw_update.
 //
-// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and
+// Hutter 2019).
 //
 // g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
 // mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
@@ -3070,7 +3328,8 @@ func MPAdamWUpdate(weight, grad, mean, varIn, weight32, rescaleGrad *Array, p Ad
 
 // MPLambUpdatePhase1 is the operator mp_lamb_update_phase1.
 //
-// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and gradient.
+// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and
+// gradient.
 //
 // g = clip(rescale_grad·grad); mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
 // output = mean'/(sqrt(var') + epsilon) + wd·weight, where mean' and var' are corrected for bias by
@@ -3110,7 +3369,8 @@ func MPLambUpdatePhase2(weight, g, r1, r2, weight32 *Array, p LambUpdatePhase2Pa
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
 //
-// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the
+// decay in the momentum; here both
 // are of the formula.
 // The weight may have low precision: weight32 is the exact one, and the output is rounded from it.
 //
@@ -3137,7 +3397,8 @@ func MPNAGMomUpdate(weight, grad, mom, weight32 *Array, p NAGMomUpdateParams) *A
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func MPSGDMomUpdate(weight, grad, mom, weight32 *Array, p SGDMomUpdateParams) *Array {
 	return apply1(opMPSGDMomUpdate, p, weight, grad, mom, weight32)
 }
@@ -3154,7 +3415,8 @@ func MPSGDMomUpdate(weight, grad, mom, weight32 *Array, p SGDMomUpdateParams) *A
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func MPSGDUpdate(weight, grad, weight32 *Array, p SGDUpdateParams) *Array {
 	return apply1(opMPSGDUpdate, p, weight, grad, weight32)
 }
@@ -3168,12 +3430,15 @@ func MPSGDUpdate(weight, grad, weight32 *Array, p SGDUpdateParams) *Array {
 // Parameters:
 //   - GradScale: value of the gradient; 1 by default
 //   - ValidThresh: elements above it count as valid
-//   - Normalization: divisor of the gradient: 1, the number of rows, or the number of valid elements; one of null, batch, valid, null by default
+//   - Normalization: divisor of the gradient: 1, the number of rows, or the number of valid
+//     elements; one of null, batch, valid, null by default
 func MakeLoss(data *Array, p MakeLossParams) *Array {
 	return apply1(opMakeLoss, p, data)
 }
 
-// Max computes the largest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
+// Max computes the largest element, NaN if there is one, over the given axes, over all of them if
+// none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no
+// elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3192,12 +3457,14 @@ func Maximum(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MaximumScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMaximumScalar, p, data)
 }
 
-// Mean computes the mean over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Mean computes the mean over the given axes, over all of them if none are given. Reducing all axes
+// gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3207,7 +3474,9 @@ func Mean(data *Array, p ReduceParams) *Array {
 	return apply1(opMean, p, data)
 }
 
-// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
+// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if
+// none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no
+// elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3226,7 +3495,8 @@ func Minimum(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MinimumScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMinimumScalar, p, data)
 }
@@ -3235,7 +3505,8 @@ func MinimumScalar(data *Array, p ScalarParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MinusScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMinusScalar, p, data)
 }
@@ -3245,16 +3516,19 @@ func Mod(lhs, rhs *Array) *Array {
 	return apply1(opMod, op.NoParams{}, lhs, rhs)
 }
 
-// ModScalar computes x modulo s, with the sign of s; 0 where s is 0 for every element x and the number s.
+// ModScalar computes x modulo s, with the sign of s; 0 where s is 0 for every element x and the
+// number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func ModScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opModScalar, p, data)
 }
 
-// Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.
+// Moments computes the mean and the variance (of the whole population) over the given axes, over
+// all of them if none are given.
 //
 // Parameters:
 //   - Axes: axes to reduce; none: all
@@ -3267,17 +3541,20 @@ func Moments(data *Array, p MomentsParams) []*Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MulScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMulScalar, p, data)
 }
 
 // MultiAdamWUpdate (_multi_adamw_update) is one step of AdamW for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last input, rescale_grad, has one element.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3292,7 +3569,8 @@ func MultiAdamWUpdate(data []*Array, p MultiAdamWUpdateParams) []*Array {
 	return applyMany(opMultiAdamWUpdate, p, nil, nil, data...)
 }
 
-// MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).
+// MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0
+// otherwise. The output has shape (1).
 //
 // Parameters:
 //   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
@@ -3303,7 +3581,8 @@ func MultiAllFinite(data []*Array, p MultiAllFiniteParams) *Array {
 // MultiBoxDetection converts predictions for anchors to detections (Liu et al. 2016).
 //
 // cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor
-// (1, a, 4). The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom),
+// (1, a, 4). The output has shape (n, a, 6): rows (class - 1, probability, left, top, right,
+// bottom),
 // the most probable first. Rows with class -1 are not detections: suppressed detections keep their
 // other numbers, rows behind the last detection are all -1. There is no gradient.
 //
@@ -3313,10 +3592,13 @@ func MultiAllFinite(data []*Array, p MultiAllFiniteParams) *Array {
 //   - NoClip: do not clip boxes at the border of the image (switches clip off)
 //   - Threshold: least probability of a detection; 0.01 by default
 //   - BackgroundID: accepted for compatibility, the background is class 0
-//   - NMSThreshold: least overlap at which the less probable box is suppressed; outside (0, 1]: no sorting, no suppression; 0.5 by default
+//   - NMSThreshold: least overlap at which the less probable box is suppressed; outside (0, 1]: no
+//     sorting, no suppression; 0.5 by default
 //   - ForceSuppress: compare boxes of different classes too
-//   - Variances: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
-//   - NMSTopK: number of detections with the highest probability that are used; 0 or less: all; -1 by default
+//   - Variances: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by
+//     default
+//   - NMSTopK: number of detections with the highest probability that are used; 0 or less: all; -1
+//     by default
 func MultiBoxDetection(clsProb, locPred, anchor *Array, p MultiBoxDetectionParams) *Array {
 	return apply1(opMultiBoxDetection, p, clsProb, locPred, anchor)
 }
@@ -3331,9 +3613,11 @@ func MultiBoxDetection(clsProb, locPred, anchor *Array, p MultiBoxDetectionParam
 //
 // Parameters:
 //   - Sizes: sizes of boxes; the first size is combined with all ratios; (1,) by default
-//   - Ratios: ratios of width to height; the first ratio is combined with all sizes; (1,) by default
+//   - Ratios: ratios of width to height; the first ratio is combined with all sizes; (1,) by
+//     default
 //   - Clip: clip boxes at the border of the image
-//   - Steps: distance of centres along y and x, as a share of the image; -1: 1 / number of positions; (-1, -1) by default
+//   - Steps: distance of centres along y and x, as a share of the image; -1: 1 / number of
+//     positions; (-1, -1) by default
 //   - Offsets: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
 func MultiBoxPrior(data *Array, p MultiBoxPriorParams) *Array {
 	return apply1(opMultiBoxPrior, p, data)
@@ -3341,21 +3625,29 @@ func MultiBoxPrior(data *Array, p MultiBoxPriorParams) *Array {
 
 // MultiBoxTarget assigns labels to anchors and computes their training targets (Liu et al. 2016).
 //
-// anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...)
-// that end at a row of -1, cls_pred (n, classes, a). Each label gets its best anchor; other anchors get
-// the label that they overlap most, if they overlap it enough. The outputs are loc_target (n, 4·a), the
-// offsets from anchors to labels, loc_mask of the same shape, 1 for positive anchors, and cls_target
+// anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom,
+// ...)
+// that end at a row of -1, cls_pred (n, classes, a). Each label gets its best anchor; other anchors
+// get
+// the label that they overlap most, if they overlap it enough. The outputs are loc_target (n, 4·a),
+// the
+// offsets from anchors to labels, loc_mask of the same shape, 1 for positive anchors, and
+// cls_target
 // (n, a): the class plus one, 0 for background, ignore_label for ignored anchors. With mining the
-// negative anchors are the anchors with the lowest probability of background. In images without labels
+// negative anchors are the anchors with the lowest probability of background. In images without
+// labels
 // all anchors are ignored. There is no gradient.
 //
 // MXNet's name is _contrib_MultiBoxTarget.
 //
 // Parameters:
-//   - OverlapThreshold: overlap above which an anchor gets the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
+//   - OverlapThreshold: overlap above which an anchor gets the class of a label; 0 or less: only
+//     the best anchor of a label does; 0.5 by default
 //   - IgnoreLabel: class of anchors that are neither positive nor negative; -1 by default
-//   - NegativeMiningRatio: negative anchors per positive one; 0 or less: all others are negative; -1 by default
-//   - NegativeMiningThresh: overlap below which an anchor can be negative, with mining; 0.5 by default
+//   - NegativeMiningRatio: negative anchors per positive one; 0 or less: all others are negative;
+//     -1 by default
+//   - NegativeMiningThresh: overlap below which an anchor can be negative, with mining; 0.5 by
+//     default
 //   - MinimumNegativeSamples: accepted for compatibility, without effect
 //   - Variances: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
 func MultiBoxTarget(anchor, label, clsPred *Array, p MultiBoxTargetParams) *Array {
@@ -3364,9 +3656,11 @@ func MultiBoxTarget(anchor, label, clsPred *Array, p MultiBoxTargetParams) *Arra
 
 // MultiLambUpdate (_multi_lamb_update) is one step of LAMB, both phases, for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LearningRates: learning rate of each weight; required
@@ -3400,10 +3694,12 @@ func MultiLars(lrs, weightsSumSq, gradsSumSq, wds *Array, p MultiLarsParams) *Ar
 
 // MultiMPAdamWUpdate (_multi_mp_adamw_update) is one step of AdamW for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last input, rescale_grad, has one element.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3420,9 +3716,11 @@ func MultiMPAdamWUpdate(data []*Array, p MultiAdamWUpdateParams) []*Array {
 
 // MultiMPLambUpdate (_multi_mp_lamb_update) is one step of LAMB, both phases, for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LearningRates: learning rate of each weight; required
@@ -3441,11 +3739,14 @@ func MultiMPLambUpdate(data []*Array, p MultiLambUpdateParams) []*Array {
 	return applyMany(opMultiMPLambUpdate, p, nil, nil, data...)
 }
 
-// MultiMPSGDMomUpdate (multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// MultiMPSGDMomUpdate (multi_mp_sgd_mom_update) is one step of gradient descent with momentum for
+// many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3458,11 +3759,14 @@ func MultiMPSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
 	return applyMany(opMultiMPSGDMomUpdate, p, nil, nil, data...)
 }
 
-// MultiMPSGDUpdate (multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+// MultiMPSGDUpdate (multi_mp_sgd_update) is one step of stochastic gradient descent for many
+// weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3479,7 +3783,8 @@ func MultiMPSGDUpdate(data []*Array, p MultiSGDUpdateParams) []*Array {
 // MXNet's name is _contrib_MultiProposal.
 //
 // Parameters:
-//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by
+//     default
 //   - PostNMSTopN: number of proposals per image; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
 //   - MinSize: least height and width of a box, in the image before scaling; 16 by default
@@ -3492,11 +3797,14 @@ func MultiProposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
 	return apply1(opMultiProposal, p, clsProb, bboxPred, imInfo)
 }
 
-// MultiSGDMomUpdate (multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// MultiSGDMomUpdate (multi_sgd_mom_update) is one step of gradient descent with momentum for many
+// weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3511,9 +3819,11 @@ func MultiSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
 
 // MultiSGDUpdate (multi_sgd_update) is one step of stochastic gradient descent for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3534,7 +3844,8 @@ func MultiSumSq(data []*Array) *Array {
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
 //
-// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the
+// decay in the momentum; here both
 // are of the formula.
 //
 // Parameters:
@@ -3547,7 +3858,8 @@ func NAGMomUpdate(weight, grad, mom *Array, p NAGMomUpdateParams) *Array {
 	return apply1(opNAGMomUpdate, p, weight, grad, mom)
 }
 
-// NanProd computes the product, with NaN counting as one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// NanProd computes the product, with NaN counting as one, over the given axes, over all of them if
+// none are given. Reducing all axes gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3557,7 +3869,9 @@ func NanProd(data *Array, p ReduceParams) *Array {
 	return apply1(opNanProd, p, data)
 }
 
-// NanSum computes the sum, with NaN counting as zero and infinite sums as in Sum (NaN in MXNet), over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// NanSum computes the sum, with NaN counting as zero and infinite sums as in Sum (NaN in MXNet),
+// over the given axes, over all of them if none are given. Reducing all axes gives shape (1,)
+// unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3572,7 +3886,9 @@ func Negative(data *Array) *Array {
 	return apply1(opNegative, op.NoParams{}, data)
 }
 
-// Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given. With an infinite element it is +Inf, in MXNet NaN.
+// Norm computes the sum of absolute values, or the square root of the sum of squares, over the
+// given axes, over all of them if none are given. With an infinite element it is +Inf, in MXNet
+// NaN.
 //
 // Parameters:
 //   - Ord: 1: sum of absolute values, 2: Euclidean; at least 1; 2 by default
@@ -3583,21 +3899,25 @@ func Norm(data *Array, p NormParams) *Array {
 	return apply1(opNorm, p, data)
 }
 
-// NotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// NotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func NotEqual(lhs, rhs *Array) *Array {
 	return apply1(opNotEqual, op.NoParams{}, lhs, rhs)
 }
 
-// NotEqualScalar computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// NotEqualScalar computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, with a for
+// the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func NotEqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opNotEqualScalar, p, data)
 }
 
-// OneHot replaces every index by a vector of the given depth that is on_value at the index and off_value elsewhere; everywhere for an index out of range.
+// OneHot replaces every index by a vector of the given depth that is on_value at the index and
+// off_value elsewhere; everywhere for an index out of range.
 //
 // Parameters:
 //   - Depth: extent of the new axis; at least 0; required
@@ -3618,8 +3938,10 @@ func OnesLike(data *Array) *Array {
 // pad_width has two numbers per axis; those of the first two axes are zero.
 //
 // Parameters:
-//   - Mode: what is added: a constant, the nearest element, the mirror image without the edge; required
-//   - PadWidth: elements added before and after each axis: (before_1, after_1, before_2, ...); required
+//   - Mode: what is added: a constant, the nearest element, the mirror image without the edge;
+//     required
+//   - PadWidth: elements added before and after each axis: (before_1, after_1, before_2, ...);
+//     required
 //   - ConstantValue: the constant
 func Pad(data *Array, p PadParams) *Array {
 	return apply1(opPad, p, data)
@@ -3630,7 +3952,8 @@ func Pad(data *Array, p PadParams) *Array {
 // Parameters:
 //   - Axis: axis to select from; None: the flattened array; -1 by default
 //   - KeepDims: keep the axis with extent one
-//   - Mode: what becomes of an index out of range: the nearest one, or the rest of a division; one of clip, wrap, clip by default
+//   - Mode: what becomes of an index out of range: the nearest one, or the rest of a division; one
+//     of clip, wrap, clip by default
 func Pick(data, index *Array, p PickParams) *Array {
 	return apply1(opPick, p, data, index)
 }
@@ -3639,7 +3962,8 @@ func Pick(data, index *Array, p PickParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func PlusScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opPlusScalar, p, data)
 }
@@ -3649,7 +3973,8 @@ func PlusScalar(data *Array, p ScalarParams) *Array {
 // Data has shape (n, c, [d,] [h,] w), or channels last where layout says so. With extent x padded
 // on both sides, the output has floor((x + 2·pad - kernel)/stride) + 1 positions (valid), as many
 // with the ceiling (full), or ceil((x + 2·pad)/stride) (same). Windows are cut off at the padding;
-// max and lp see no padding, avg counts it unless count_include_pad is false. Strides and pads beyond
+// max and lp see no padding, avg counts it unless count_include_pad is false. Strides and pads
+// beyond
 // the axes of the kernel are passed over, as in MXNet.
 //
 // Parameters:
@@ -3657,7 +3982,8 @@ func PlusScalar(data *Array, p ScalarParams) *Array {
 //   - PoolType: what is made of a window; one of max, avg, sum, lp, max by default
 //   - GlobalPool: the window covers everything; kernel, stride and pad are not read
 //   - CudnnOff: accepted for compatibility, without effect
-//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, same, valid by default
+//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, same, valid
+//     by default
 //   - Stride: step of the window, 1 by default
 //   - Pad: extent added on both sides, 0 by default
 //   - PValue: exponent of lp: 1, 2 or 3
@@ -3669,14 +3995,16 @@ func Pooling(data *Array, p PoolingParams) *Array {
 
 // PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
 //
-// It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
+// It differs from Pooling in that the padding counts as zeros for max, that avg always divides by
+// the
 // full extent of the window, and that all elements equal to the maximum get its gradient.
 //
 // Parameters:
 //   - Kernel: extent of the window: (h, w)
 //   - PoolType: what is made of a window; one of max, avg, sum, max by default
 //   - GlobalPool: the window covers everything
-//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, valid by default
+//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, valid by
+//     default
 //   - Stride: step of the window, 1 by default
 //   - Pad: zeros added on both sides, 0 by default
 func PoolingV1(data *Array, p PoolingV1Params) *Array {
@@ -3692,17 +4020,21 @@ func Power(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func PowerScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opPowerScalar, p, data)
 }
 
-// PreloadedMultiMPSGDMomUpdate (preloaded_multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// PreloadedMultiMPSGDMomUpdate (preloaded_multi_mp_sgd_mom_update) is one step of gradient descent
+// with momentum for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - Momentum: share of the last step that is repeated
@@ -3713,12 +4045,15 @@ func PreloadedMultiMPSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) 
 	return applyMany(opPreloadedMultiMPSGDMomUpdate, p, nil, nil, data...)
 }
 
-// PreloadedMultiMPSGDUpdate (preloaded_multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+// PreloadedMultiMPSGDUpdate (preloaded_multi_mp_sgd_update) is one step of stochastic gradient
+// descent for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - RescaleGrad: factor of the gradients; 1 by default
@@ -3728,12 +4063,15 @@ func PreloadedMultiMPSGDUpdate(data []*Array, p PreloadedSGDUpdateParams) []*Arr
 	return applyMany(opPreloadedMultiMPSGDUpdate, p, nil, nil, data...)
 }
 
-// PreloadedMultiSGDMomUpdate (preloaded_multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// PreloadedMultiSGDMomUpdate (preloaded_multi_sgd_mom_update) is one step of gradient descent with
+// momentum for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - Momentum: share of the last step that is repeated
@@ -3744,12 +4082,15 @@ func PreloadedMultiSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) []
 	return applyMany(opPreloadedMultiSGDMomUpdate, p, nil, nil, data...)
 }
 
-// PreloadedMultiSGDUpdate (preloaded_multi_sgd_update) is one step of stochastic gradient descent for many weights.
+// PreloadedMultiSGDUpdate (preloaded_multi_sgd_update) is one step of stochastic gradient descent
+// for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - RescaleGrad: factor of the gradients; 1 by default
@@ -3759,7 +4100,8 @@ func PreloadedMultiSGDUpdate(data []*Array, p PreloadedSGDUpdateParams) []*Array
 	return applyMany(opPreloadedMultiSGDUpdate, p, nil, nil, data...)
 }
 
-// Prod computes the product over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Prod computes the product over the given axes, over all of them if none are given. Reducing all
+// axes gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3769,20 +4111,26 @@ func Prod(data *Array, p ReduceParams) *Array {
 	return apply1(opProd, p, data)
 }
 
-// Proposal makes regions of interest from a region proposal network (Ren et al. 2015), for one image.
+// Proposal makes regions of interest from a region proposal network (Ren et al. 2015), for one
+// image.
 //
 // cls_prob has shape (1, 2·a, h, w), background before foreground, bbox_pred (1, 4·a, h, w) and
-// im_info (1, 3): height, width and scale of the image; a is the number of scales times the number of
-// ratios. Anchors are shifted by bbox_pred, clipped at the border of the image, sorted by probability,
+// im_info (1, 3): height, width and scale of the image; a is the number of scales times the number
+// of
+// ratios. Anchors are shifted by bbox_pred, clipped at the border of the image, sorted by
+// probability,
 // and boxes that overlap a better one are removed. Boxes that are too small, and positions outside
-// the image, come last. The output has rpn_post_nms_top_n rows (image, left, top, right, bottom); if
-// there are fewer boxes, they are repeated from the first on. The scores are a second output. There is
+// the image, come last. The output has rpn_post_nms_top_n rows (image, left, top, right, bottom);
+// if
+// there are fewer boxes, they are repeated from the first on. The scores are a second output. There
+// is
 // no gradient.
 //
 // MXNet's name is _contrib_Proposal.
 //
 // Parameters:
-//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by
+//     default
 //   - PostNMSTopN: number of proposals per image; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
 //   - MinSize: least height and width of a box, in the image before scaling; 16 by default
@@ -3799,7 +4147,8 @@ func Proposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RDivScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRDivScalar, p, data)
 }
@@ -3844,16 +4193,19 @@ func RMSPropUpdate(weight, grad, n *Array, p RMSPropUpdateParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RMinusScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRMinusScalar, p, data)
 }
 
-// RModScalar computes s modulo x, with the sign of x; 0 where x is 0 for every element x and the number s.
+// RModScalar computes s modulo x, with the sign of x; 0 where x is 0 for every element x and the
+// number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RModScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRModScalar, p, data)
 }
@@ -3862,25 +4214,32 @@ func RModScalar(data *Array, p ScalarParams) *Array {
 //
 // Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
 // being state_size, or projection_size if it is given. States have shape
-// (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch, state_size).
+// (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch,
+// state_size).
 // With W the weights, b the biases, v and u for input and state, a step is
 //
 //	rnn_relu, rnn_tanh: h' = f(Wv·x + bv + Wu·h + bu)
-//	lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
+//
+// lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
+//
 //	gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu),
 //	      n = tanh(Wv·x + bv + r·(Wu·h + bu))
 //
 // The vector of parameters holds all weights, then all biases. Weights are ordered by layers and,
-// within a layer, by directions: weights of the input (gates·state_size, input), weights of the state
+// within a layer, by directions: weights of the input (gates·state_size, input), weights of the
+// state
 // (gates·state_size, size) and, with a projection, its weights (size, state_size). Biases have the
 // same order, biases of the input before biases of the state. A variable of parameters without an
-// initializer gets fusedrnn: the initializer of the model fills the matrix of every gate, biases are 0.
+// initializer gets fusedrnn: the initializer of the model fills the matrix of every gate, biases
+// are 0.
 // States that are variables are initially zeros.
 //
-// With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
+// With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end
+// are
 // zero, the last state is the state at its end, and the backward direction starts there.
 //
-// Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made of basic operators can be differentiated again.
+// Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made
+// of basic operators can be differentiated again.
 //
 // Optional inputs, given by [With]: state_cell, sequence_length.
 //
@@ -3889,7 +4248,8 @@ func RModScalar(data *Array, p ScalarParams) *Array {
 //   - NumLayers: number of stacked layers; 1 to 16384; required
 //   - Bidirectional: read every sequence in both directions
 //   - Mode: kind of cell; required
-//   - P: dropout probability, below 1, of the outputs of a layer before the next; in training only; at least 0
+//   - P: dropout probability, below 1, of the outputs of a layer before the next; in training only;
+//     at least 0
 //   - StateOutputs: also return the last states
 //   - ProjectionSize: size to which an LSTM projects its outputs; at least 1
 //   - StateClipMin: accepted for compatibility, without effect as in MXNet's kernels for CPUs
@@ -3900,8 +4260,10 @@ func RNN(data, parameters, state *Array, p RNNParams, with ...Input) []*Array {
 	return applyMany(opRNN, p, inRNN, with, data, parameters, state, nil, nil)
 }
 
-// RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for inference:
-// where the extents of several inputs are unknown, they share equally the extent of the output that the others leave.
+// RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for
+// inference:
+// where the extents of several inputs are unknown, they share equally the extent of the output that
+// the others leave.
 //
 // Parameters:
 //   - Dim: axis along which the inputs are joined; 1 by default
@@ -3914,15 +4276,18 @@ func RNNParamConcat(data []*Array, p ConcatParams) *Array {
 // Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
 // (r, c, height, width). Samples are distributed evenly over a part and interpolated between four
 // elements; coordinates are not rounded. Samples more than one element outside the image are 0.
-// With position_sensitive the output has c/(height·width) channels. Regions of images that data does
+// With position_sensitive the output has c/(height·width) channels. Regions of images that data
+// does
 // not have give 0. rois get no gradient.
 //
 // MXNet's name is _contrib_ROIAlign.
 //
 // Parameters:
 //   - PooledSize: height and width of the output; required
-//   - SpatialScale: factor from coordinates of regions to coordinates of data, at most 1; at least 0; required
-//   - SampleRatio: samples per part and axis; -1: the size of a part in elements of data, rounded up; -1 by default
+//   - SpatialScale: factor from coordinates of regions to coordinates of data, at most 1; at least
+//     0; required
+//   - SampleRatio: samples per part and axis; -1: the size of a part in elements of data, rounded
+//     up; -1 by default
 //   - PositionSensitive: every part of a region reads separate channels
 //   - Aligned: coordinates start at the corner of the first element, not at its centre
 func ROIAlign(data, rois *Array, p ROIAlignParams) *Array {
@@ -3949,7 +4314,8 @@ func ROIPooling(data, rois *Array, p ROIPoolingParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RPowerScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRPowerScalar, p, data)
 }
@@ -3999,7 +4365,8 @@ func RandomGammaLike(data *Array, p GammaLikeParams) *Array {
 	return apply1(opRandomGammaLike, p, data)
 }
 
-// RandomGeneralizedNegativeBinomial draws from the negative binomial distribution with mean mu and dispersion alpha.
+// RandomGeneralizedNegativeBinomial draws from the negative binomial distribution with mean mu and
+// dispersion alpha.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -4011,7 +4378,8 @@ func RandomGeneralizedNegativeBinomial(p DispersedParams, opts ...Option) *Array
 	return applyNew(opRandomGeneralizedNegativeBinomial, p, opts)
 }
 
-// RandomGeneralizedNegativeBinomialLike draws negative binomial numbers of given mean and dispersion in the shape and element type of its input.
+// RandomGeneralizedNegativeBinomialLike draws negative binomial numbers of given mean and
+// dispersion in the shape and element type of its input.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -4020,7 +4388,8 @@ func RandomGeneralizedNegativeBinomialLike(data *Array, p DispersedLikeParams) *
 	return apply1(opRandomGeneralizedNegativeBinomialLike, p, data)
 }
 
-// RandomNegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.
+// RandomNegativeBinomial draws how many trials succeed before the k-th fails, where p is the
+// probability to fail.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -4032,7 +4401,8 @@ func RandomNegativeBinomial(p NegativeBinomialParams, opts ...Option) *Array {
 	return applyNew(opRandomNegativeBinomial, p, opts)
 }
 
-// RandomNegativeBinomialLike draws negative binomial numbers in the shape and element type of its input.
+// RandomNegativeBinomialLike draws negative binomial numbers in the shape and element type of its
+// input.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -4062,7 +4432,9 @@ func RandomNormalLike(data *Array, p NormalLikeParams) *Array {
 	return apply1(opRandomNormalLike, p, data)
 }
 
-// RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.
+// RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the
+// last axis of sample, or its logarithm. Its first axes are those of alpha but the last, then
+// further ones may follow.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4072,7 +4444,9 @@ func RandomPDFDirichlet(sample, alpha *Array, p PDFParams) *Array {
 	return apply1(opRandomPDFDirichlet, p, sample, alpha)
 }
 
-// RandomPDFExponential computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFExponential computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4082,7 +4456,9 @@ func RandomPDFExponential(sample, lam *Array, p PDFParams) *Array {
 	return apply1(opRandomPDFExponential, p, sample, lam)
 }
 
-// RandomPDFGamma computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFGamma computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4092,7 +4468,9 @@ func RandomPDFGamma(sample, alpha, beta *Array, p PDFParams) *Array {
 	return apply1(opRandomPDFGamma, p, sample, alpha, beta)
 }
 
-// RandomPDFGeneralizedNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFGeneralizedNegativeBinomial computes the density of the distribution at every element of
+// sample, or its logarithm. The sample has the shape of the parameters and further axes: each
+// element of the parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4102,7 +4480,9 @@ func RandomPDFGeneralizedNegativeBinomial(sample, mu, alpha *Array, p PDFParams)
 	return apply1(opRandomPDFGeneralizedNegativeBinomial, p, sample, mu, alpha)
 }
 
-// RandomPDFNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFNegativeBinomial computes the density of the distribution at every element of sample, or
+// its logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4112,7 +4492,9 @@ func RandomPDFNegativeBinomial(sample, k, pIn *Array, p PDFParams) *Array {
 	return apply1(opRandomPDFNegativeBinomial, p, sample, k, pIn)
 }
 
-// RandomPDFNormal computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFNormal computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4122,7 +4504,9 @@ func RandomPDFNormal(sample, mu, sigma *Array, p PDFParams) *Array {
 	return apply1(opRandomPDFNormal, p, sample, mu, sigma)
 }
 
-// RandomPDFPoisson computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFPoisson computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4132,7 +4516,9 @@ func RandomPDFPoisson(sample, lam *Array, p PDFParams) *Array {
 	return apply1(opRandomPDFPoisson, p, sample, lam)
 }
 
-// RandomPDFUniform computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFUniform computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4194,7 +4580,8 @@ func RandomUniformLike(data *Array, p UniformLikeParams) *Array {
 	return apply1(opRandomUniformLike, p, data)
 }
 
-// RavelMultiIndex turns tuples of indices into an array of the given shape, which lie along the first axis of data, into indices of the flattened array. Indices are not checked.
+// RavelMultiIndex turns tuples of indices into an array of the given shape, which lie along the
+// first axis of data, into indices of the flattened array. Indices are not checked.
 //
 // Parameters:
 //   - Shape: shape of the array that is indexed; required
@@ -4226,10 +4613,13 @@ func Repeat(data *Array, p RepeatParams) *Array {
 	return apply1(opRepeat, p, data)
 }
 
-// Reshape changes the shape. Of the special numbers in shape, 0 copies the extent of the input at that place, -1 is computed from the size, -2 copies all extents that remain, -3 joins two and -4 splits one into the two numbers that follow, of which one may be -1.
+// Reshape changes the shape. Of the special numbers in shape, 0 copies the extent of the input at
+// that place, -1 is computed from the size, -2 copies all extents that remain, -3 joins two and -4
+// splits one into the two numbers that follow, of which one may be -1.
 //
 // Parameters:
-//   - Shape: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all that remain, -3 joins two, -4 splits one into the next two numbers
+//   - Shape: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all that
+//     remain, -3 joins two, -4 splits one into the next two numbers
 //   - Reverse: read the shapes from the right
 //   - TargetShape: old form of shape: one zero is computed from the size
 //   - KeepHighest: with target_shape: keep the first extent
@@ -4237,7 +4627,8 @@ func Reshape(data *Array, p ReshapeParams) *Array {
 	return apply1(opReshape, p, data)
 }
 
-// ReshapeLike gives lhs the shape of rhs, or replaces the given axes of lhs by the given axes of rhs.
+// ReshapeLike gives lhs the shape of rhs, or replaces the given axes of lhs by the given axes of
+// rhs.
 //
 // Parameters:
 //   - LhsBegin: first axis of lhs to replace; None: 0
@@ -4248,7 +4639,8 @@ func ReshapeLike(lhs, rhs *Array, p ReshapeLikeParams) *Array {
 	return apply1(opReshapeLike, p, lhs, rhs)
 }
 
-// Reverse reverses the order of elements along the given axes, twice along an axis that is given twice. Known as flip too.
+// Reverse reverses the order of elements along the given axes, twice along an axis that is given
+// twice. Known as flip too.
 //
 // Parameters:
 //   - Axis: axes to reverse; required
@@ -4281,7 +4673,8 @@ func Rsqrt(data *Array) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func SGDMomUpdate(weight, grad, mom *Array, p SGDMomUpdateParams) *Array {
 	return apply1(opSGDMomUpdate, p, weight, grad, mom)
 }
@@ -4295,7 +4688,8 @@ func SGDMomUpdate(weight, grad, mom *Array, p SGDMomUpdateParams) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func SGDUpdate(weight, grad *Array, p SGDUpdateParams) *Array {
 	return apply1(opSGDUpdate, p, weight, grad)
 }
@@ -4303,7 +4697,8 @@ func SGDUpdate(weight, grad *Array, p SGDUpdateParams) *Array {
 // SVMOutput returns scores; its loss is the squared hinge loss, one class against the others.
 //
 // Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
-// the label's class should be above margin, the other scores below -margin; the gradient of the output
+// the label's class should be above margin, the other scores below -margin; the gradient of the
+// output
 // is ignored.
 //
 // Parameters:
@@ -4314,7 +4709,8 @@ func SVMOutput(data, label *Array, p SVMOutputParams) *Array {
 	return apply1(opSVMOutput, p, data, label)
 }
 
-// SampleExponential draws exponential numbers of rate lam, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleExponential draws exponential numbers of rate lam, for every element of these arrays as
+// many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4323,7 +4719,8 @@ func SampleExponential(lam *Array, p SampleParams) *Array {
 	return apply1(opSampleExponential, p, lam)
 }
 
-// SampleGamma draws gamma numbers of shape alpha and scale beta, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleGamma draws gamma numbers of shape alpha and scale beta, for every element of these arrays
+// as many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4332,7 +4729,9 @@ func SampleGamma(alpha, beta *Array, p SampleParams) *Array {
 	return apply1(opSampleGamma, p, alpha, beta)
 }
 
-// SampleGeneralizedNegativeBinomial draws negative binomial numbers of mean mu and dispersion alpha, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleGeneralizedNegativeBinomial draws negative binomial numbers of mean mu and dispersion
+// alpha, for every element of these arrays as many as shape says: the output has the shape of the
+// arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4341,7 +4740,9 @@ func SampleGeneralizedNegativeBinomial(mu, alpha *Array, p SampleParams) *Array 
 	return apply1(opSampleGeneralizedNegativeBinomial, p, mu, alpha)
 }
 
-// SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
+// SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data,
+// which has extent K; each such distribution draws as many as shape says. With get_prob the second
+// output is the logarithm of their probabilities, and the gradient of that flows back to data.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4353,7 +4754,9 @@ func SampleMultinomial(data *Array, p MultinomialParams) []*Array {
 	return applyMany(opSampleMultinomial, p, nil, nil, data)
 }
 
-// SampleNegativeBinomial draws negative binomial numbers for k failures of probability p, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleNegativeBinomial draws negative binomial numbers for k failures of probability p, for every
+// element of these arrays as many as shape says: the output has the shape of the arrays followed by
+// shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4362,7 +4765,8 @@ func SampleNegativeBinomial(k, pIn *Array, p SampleParams) *Array {
 	return apply1(opSampleNegativeBinomial, p, k, pIn)
 }
 
-// SampleNormal draws normal numbers with mean mu and standard deviation sigma, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleNormal draws normal numbers with mean mu and standard deviation sigma, for every element of
+// these arrays as many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4371,7 +4775,8 @@ func SampleNormal(mu, sigma *Array, p SampleParams) *Array {
 	return apply1(opSampleNormal, p, mu, sigma)
 }
 
-// SamplePoisson draws Poisson numbers of mean lam, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SamplePoisson draws Poisson numbers of mean lam, for every element of these arrays as many as
+// shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4380,7 +4785,8 @@ func SamplePoisson(lam *Array, p SampleParams) *Array {
 	return apply1(opSamplePoisson, p, lam)
 }
 
-// SampleUniform draws uniform numbers between low and high, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleUniform draws uniform numbers between low and high, for every element of these arrays as
+// many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4389,7 +4795,8 @@ func SampleUniform(low, high *Array, p SampleParams) *Array {
 	return apply1(opSampleUniform, p, low, high)
 }
 
-// ScatterND writes the elements of data into zeros of the given shape, at the places that indices names as in GatherND. Of several elements for one place the last one stays.
+// ScatterND writes the elements of data into zeros of the given shape, at the places that indices
+// names as in GatherND. Of several elements for one place the last one stays.
 //
 // Parameters:
 //   - Shape: shape of the output; required
@@ -4397,7 +4804,8 @@ func ScatterND(data, indices *Array, p ScatterNDParams) *Array {
 	return apply1(opScatterND, p, data, indices)
 }
 
-// ScatterSetND is lhs with the elements of rhs written at the places that indices names as in GatherND.
+// ScatterSetND is lhs with the elements of rhs written at the places that indices names as in
+// GatherND.
 //
 // Parameters:
 //   - Shape: shape of the output; required
@@ -4405,18 +4813,22 @@ func ScatterSetND(lhs, rhs, indices *Array, p ScatterNDParams) *Array {
 	return apply1(opScatterSetND, p, lhs, rhs, indices)
 }
 
-// SequenceLast returns the last step of each sequence: from data of shape (steps, batch, …), or (batch, steps, …) with axis 1, an output of shape (batch, …). Without use_sequence_length it is the last step of data.
+// SequenceLast returns the last step of each sequence: from data of shape (steps, batch, …), or
+// (batch, steps, …) with axis 1, an output of shape (batch, …). Without use_sequence_length it is
+// the last step of data.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
 //   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
-//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
+//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0
+//     only; at least 0
 func SequenceLast(data *Array, p SequenceParams, with ...Input) *Array {
 	return applyNamed(opSequenceLast, p, inSequenceLast, with, data, nil)
 }
 
-// SequenceMask sets the steps after the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length the output equals data.
+// SequenceMask sets the steps after the end of each sequence to a value. Data has shape (steps,
+// batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length the output equals data.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
@@ -4428,13 +4840,15 @@ func SequenceMask(data *Array, p SequenceMaskParams, with ...Input) *Array {
 	return applyNamed(opSequenceMask, p, inSequenceMask, with, data, nil)
 }
 
-// SequenceReverse reverses each sequence. Data has shape (steps, batch, …). With use_sequence_length only the steps up to the end of each sequence are reversed; later steps stay.
+// SequenceReverse reverses each sequence. Data has shape (steps, batch, …). With
+// use_sequence_length only the steps up to the end of each sequence are reversed; later steps stay.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
 //   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
-//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
+//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0
+//     only; at least 0
 func SequenceReverse(data *Array, p SequenceParams, with ...Input) *Array {
 	return applyNamed(opSequenceReverse, p, inSequenceReverse, with, data, nil)
 }
@@ -4503,7 +4917,8 @@ func SizeArray(data *Array) *Array {
 	return apply1(opSizeArray, op.NoParams{}, data)
 }
 
-// Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices count from the end.
+// Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices
+// count from the end.
 //
 // Parameters:
 //   - Begin: first index per axis; None: the end at which the step begins; required
@@ -4534,7 +4949,8 @@ func SliceAssignScalar(data *Array, p SliceAssignScalarParams) *Array {
 	return apply1(opSliceAssignScalar, p, data)
 }
 
-// SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from the end.
+// SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from
+// the end.
 //
 // Parameters:
 //   - Axis: axis to cut; required
@@ -4554,7 +4970,8 @@ func SliceChannel(data *Array, p SliceChannelParams) []*Array {
 	return applyMany(opSliceChannel, p, nil, nil, data)
 }
 
-// SliceLike cuts data down to the extents of shape_like, along the given axes or all. Negative axes count from the end of data.
+// SliceLike cuts data down to the extents of shape_like, along the given axes or all. Negative axes
+// count from the end of data.
 //
 // Parameters:
 //   - Axes: axes to cut; none: all
@@ -4571,7 +4988,9 @@ func SmoothL1(data *Array, p SmoothL1Params) *Array {
 	return apply1(opSmoothL1, p, data)
 }
 
-// Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
+// Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length,
+// elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in
+// all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -4584,21 +5003,27 @@ func Softmax(data *Array, p SoftmaxParams, with ...Input) *Array {
 	return applyNamed(opSoftmax, p, inSoftmax, with, data, nil)
 }
 
-// SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each position.
+// SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each
+// position.
 //
-// MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says that mode instance
-// normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax along the last axis.
+// MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says
+// that mode instance
+// normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax
+// along the last axis.
 //
 // Parameters:
-//   - Mode: what sums to one: the elements along the last axis, or the channels of a position; one of instance, channel, instance by default
+//   - Mode: what sums to one: the elements along the last axis, or the channels of a position; one
+//     of instance, channel, instance by default
 func SoftmaxActivation(data *Array, p SoftmaxActivationParams) *Array {
 	return apply1(opSoftmaxActivation, p, data)
 }
 
 // SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 //
-// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.
-// A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of its
+// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as
+// 1e-8.
+// A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of
+// its
 // row is the softmax, as in MXNet.
 func SoftmaxCrossEntropy(data, label *Array) *Array {
 	return apply1(opSoftmaxCrossEntropy, op.NoParams{}, data, label)
@@ -4619,14 +5044,17 @@ func SoftmaxCrossEntropy(data, label *Array) *Array {
 //   - MultiOutput: classes along axis 1, one label per position of the other axes
 //   - UseIgnore: samples labelled ignore_label get no gradient
 //   - PreserveShape: classes along the last axis instead of all axes but the first
-//   - Normalization: divisor of the gradient: 1, the batch size, or the number of labels that are not ignore_label; one of null, batch, valid, null by default
+//   - Normalization: divisor of the gradient: 1, the batch size, or the number of labels that are
+//     not ignore_label; one of null, batch, valid, null by default
 //   - OutGrad: multiply the gradient by the output
 //   - SmoothAlpha: share of the target that is distributed over the other classes; at least 0
 func SoftmaxOutput(data, label *Array, p SoftmaxOutputParams) *Array {
 	return apply1(opSoftmaxOutput, p, data, label)
 }
 
-// Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
+// Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length,
+// elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in
+// all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -4644,7 +5072,8 @@ func Softsign(data *Array) *Array {
 	return apply1(opSoftsign, op.NoParams{}, data)
 }
 
-// Sort orders the elements along an axis, NaN behind the others; MXNet leaves the order of NaN to its library. A second output, which composition does not see, is where each came from.
+// Sort orders the elements along an axis, NaN behind the others; MXNet leaves the order of NaN to
+// its library. A second output, which composition does not see, is where each came from.
 //
 // Parameters:
 //   - Axis: axis along which to sort; None: the flattened array; -1 by default
@@ -4665,8 +5094,10 @@ func SpaceToDepth(data *Array, p BlockParams) *Array {
 
 // SpatialTransformer transforms each image by an affine matrix (Jaderberg et al. 2015).
 //
-// Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for GridGenerator.
-// The output is BilinearSampler of data at the grid that GridGenerator makes from loc. A network that
+// Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for
+// GridGenerator.
+// The output is BilinearSampler of data at the grid that GridGenerator makes from loc. A network
+// that
 // computes loc should have the identity (1, 0, 0, 0, 1, 0) as the initial bias.
 //
 // Its gradient has no gradient in turn: that of BilinearSampler has none.
@@ -4701,7 +5132,8 @@ func Square(data *Array) *Array {
 	return apply1(opSquare, op.NoParams{}, data)
 }
 
-// Squeeze removes axes of extent one: the given ones, or all. One axis remains of an array of size one.
+// Squeeze removes axes of extent one: the given ones, or all. One axis remains of an array of size
+// one.
 //
 // Parameters:
 //   - Axis: axes to remove, of extent one; none: all such axes
@@ -4717,7 +5149,8 @@ func Stack(data []*Array, p StackParams) *Array {
 	return apply1(opStack, p, data...)
 }
 
-// Sum computes the sum over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Sum computes the sum over the given axes, over all of them if none are given. Reducing all axes
+// gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -4736,11 +5169,14 @@ func SwapAxis(data *Array, p SwapAxisParams) *Array {
 	return apply1(opSwapAxis, p, data)
 }
 
-// Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. Indices out of range are errors with mode raise, which arrive at those who wait for the output.
+// Take selects slices of a along an axis: in the output the axis is replaced by the axes of
+// indices. Indices out of range are errors with mode raise, which arrive at those who wait for the
+// output.
 //
 // Parameters:
 //   - Axis: axis that indices select from
-//   - Mode: what becomes of an index out of range: the nearest one, an error, or the rest of a division; one of clip, raise, wrap, clip by default
+//   - Mode: what becomes of an index out of range: the nearest one, an error, or the rest of a
+//     division; one of clip, raise, wrap, clip by default
 func Take(a, indices *Array, p TakeParams) *Array {
 	return apply1(opTake, p, a, indices)
 }
@@ -4755,7 +5191,8 @@ func Tanh(data *Array) *Array {
 	return apply1(opTanh, op.NoParams{}, data)
 }
 
-// Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array without elements, as under MXNet's NumPy shapes.
+// Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in
+// reps, give an array without elements, as under MXNet's NumPy shapes.
 //
 // Parameters:
 //   - Reps: how often each axis repeats; aligned at the last axes; required
@@ -4763,19 +5200,22 @@ func Tile(data *Array, p TileParams) *Array {
 	return apply1(opTile, p, data)
 }
 
-// TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type dtype), their values, both, or a mask of ones in their places.
+// TopK selects the k largest, or smallest, elements along an axis in order: their indices (of
+// element type dtype), their values, both, or a mask of ones in their places.
 //
 // Parameters:
 //   - Axis: axis along which to select; None: the flattened array; -1 by default
 //   - K: how many elements; zero: all; 1 by default
-//   - RetTyp: what to return: the elements, their indices, both, or ones in their places; one of value, indices, mask, both, indices by default
+//   - RetTyp: what to return: the elements, their indices, both, or ones in their places; one of
+//     value, indices, mask, both, indices by default
 //   - IsAscend: select the smallest elements, not the largest
 //   - DType: element type of the indices; float32 by default
 func TopK(data *Array, p TopKParams) []*Array {
 	return applyMany(opTopK, p, nil, nil, data)
 }
 
-// Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.
+// Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their
+// order is reversed.
 //
 // Parameters:
 //   - Axes: which axis of the input becomes each axis of the output; none: reverse the axes
@@ -4788,7 +5228,8 @@ func Trunc(data *Array) *Array {
 	return apply1(opTrunc, op.NoParams{}, data)
 }
 
-// UnravelIndex turns indices of a flattened array into tuples of indices into an array of the given shape, which lie along the first axis of the output. Indices are not checked.
+// UnravelIndex turns indices of a flattened array into tuples of indices into an array of the given
+// shape, which lie along the first axis of the output. Indices are not checked.
 //
 // Parameters:
 //   - Shape: shape of the array that is indexed; required
@@ -4812,7 +5253,8 @@ func UpSampling(data []*Array, p UpSamplingParams) *Array {
 	return apply1(opUpSampling, p, data...)
 }
 
-// Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y, or is a vector that chooses along their first axis.
+// Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y,
+// or is a vector that chooses along their first axis.
 func Where(condition, x, y *Array) *Array {
 	return apply1(opWhere, op.NoParams{}, condition, x, y)
 }

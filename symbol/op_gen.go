@@ -29,7 +29,8 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-07 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//
 	// Fields of type Opt are set by [Some]: AdagradUpdateParams{Epsilon: sym.Some(0.5)}.
 	AdagradUpdateParams = update.AdagradUpdateParams
@@ -41,8 +42,10 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
+	//     as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: AdamUpdateParams{Beta1: sym.Some(0.5)}.
 	AdamUpdateParams = update.AdamUpdateParams
@@ -54,13 +57,15 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - Eta float64: factor of the schedule; required
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: AdamWUpdateParams{Beta1: sym.Some(0.5)}.
 	AdamWUpdateParams = update.AdamWUpdateParams
 	// AdaptiveAvgPooling2DParams holds the parameters of AdaptiveAvgPooling2D.
 	//
-	//   - OutputSize []int: height and width of the output; one number is used for both, no number means 1
+	//   - OutputSize []int: height and width of the output; one number is used for both, no number
+	//     means 1
 	AdaptiveAvgPooling2DParams = vision.AdaptiveAvgPooling2DParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
@@ -74,7 +79,8 @@ type (
 	AllCloseParams = contrib.AllCloseParams
 	// AllFiniteParams holds the parameters of AllFinite.
 	//
-	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches init_output off)
+	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches
+	//     init_output off)
 	AllFiniteParams = update.AllFiniteParams
 	// AmpMultiCastParams holds the parameters of AmpMultiCast.
 	//
@@ -117,7 +123,8 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: ArgSortParams{Axis: sym.Some(1)}.
 	ArgSortParams = index.ArgSortParams
-	// AttentionParams holds the parameters of ContribInterleavedMatmulEncdecQk, ContribInterleavedMatmulEncdecValatt, ContribInterleavedMatmulSelfattQk and others.
+	// AttentionParams holds the parameters of ContribInterleavedMatmulEncdecQk,
+	// ContribInterleavedMatmulEncdecValatt, ContribInterleavedMatmulSelfattQk and others.
 	//
 	//   - Heads int: number of attention heads; at least 1; required
 	AttentionParams = contrib.AttentionParams
@@ -145,8 +152,10 @@ type (
 	//   - Width int: width of the output, for mode size without scales; at least 1; 1 by default
 	//   - ScaleHeight Opt[float64]: factor of the height, for modes size and odd_scale
 	//   - ScaleWidth Opt[float64]: factor of the width; used if scale_height is given
-	//   - Mode string: computation of the output's size; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
-	//   - NoAlignCorners bool: align the centres of the outermost elements, not the borders of the images (switches align_corners off)
+	//   - Mode string: computation of the output's size; one of size, odd_scale, like,
+	//     to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
+	//   - NoAlignCorners bool: align the centres of the outermost elements, not the borders of the
+	//     images (switches align_corners off)
 	//
 	// Fields of type Opt are set by [Some]: BilinearResize2DParams{ScaleHeight: sym.Some(0.5)}.
 	BilinearResize2DParams = vision.BilinearResize2DParams
@@ -159,7 +168,8 @@ type (
 	// BipartiteMatchingParams holds the parameters of BipartiteMatching.
 	//
 	//   - IsAscend bool: lower scores are better
-	//   - Threshold float64: lower bound of a match's score, with is_ascend the upper bound, exclusive; required
+	//   - Threshold float64: lower bound of a match's score, with is_ascend the upper bound,
+	//     exclusive; required
 	//   - TopK Opt[int]: matching ends after topk + 1 matches; -1: no limit; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: BipartiteMatchingParams{TopK: sym.Some(1)}.
@@ -170,20 +180,25 @@ type (
 	BlockParams = vision.BlockParams
 	// BoxIoUParams holds the parameters of BoxIoU.
 	//
-	//   - Format string: meaning of the four numbers of a box; one of corner, center, corner by default
+	//   - Format string: meaning of the four numbers of a box; one of corner, center, corner by
+	//     default
 	BoxIoUParams = vision.BoxIoUParams
 	// BoxNMSParams holds the parameters of BoxNMS.
 	//
-	//   - OverlapThresh Opt[float64]: overlap above which the box with the lower score is suppressed; 0.5 by default
+	//   - OverlapThresh Opt[float64]: overlap above which the box with the lower score is
+	//     suppressed; 0.5 by default
 	//   - ValidThresh float64: lower bound of the scores of boxes, exclusive
-	//   - TopK Opt[int]: number of boxes with the highest scores that are used; negative: all, 0: the output equals data; -1 by default
+	//   - TopK Opt[int]: number of boxes with the highest scores that are used; negative: all, 0:
+	//     the output equals data; -1 by default
 	//   - CoordStart Opt[int]: index of the first of the four coordinates in a row; 2 by default
 	//   - ScoreIndex Opt[int]: index of the score in a row; 1 by default
 	//   - IDIndex Opt[int]: index of the class in a row; negative: none; -1 by default
 	//   - BackgroundID Opt[int]: class of boxes that are ignored; -1 by default
 	//   - ForceSuppress bool: compare boxes of different classes too
-	//   - InFormat string: meaning of the four coordinates of data; one of corner, center, corner by default
-	//   - OutFormat string: meaning of the four coordinates of the output; one of corner, center, corner by default
+	//   - InFormat string: meaning of the four coordinates of data; one of corner, center, corner
+	//     by default
+	//   - OutFormat string: meaning of the four coordinates of the output; one of corner, center,
+	//     corner by default
 	//
 	// Fields of type Opt are set by [Some]: BoxNMSParams{OverlapThresh: sym.Some(0.5)}.
 	BoxNMSParams = vision.BoxNMSParams
@@ -205,7 +220,8 @@ type (
 	//
 	//   - UseDataLengths bool: data_lengths gives the number of steps of each sequence
 	//   - UseLabelLengths bool: label_lengths gives the number of labels of each sequence
-	//   - BlankLabel string: class of the blank: 0 (labels start at 1) or the last class (labels start at 0); one of first, last, first by default
+	//   - BlankLabel string: class of the blank: 0 (labels start at 1) or the last class (labels
+	//     start at 0); one of first, last, first by default
 	CTCLossParams = loss.CTCLossParams
 	// CastParams holds the parameters of Cast and AmpCast.
 	//
@@ -213,7 +229,8 @@ type (
 	CastParams = prim.CastParams
 	// CholeskyParams holds the parameters of LinalgPotrf and LinalgPotri.
 	//
-	//   - Upper bool: whether the factor is the lower triangular one; else the upper (switches lower off)
+	//   - Upper bool: whether the factor is the lower triangular one; else the upper (switches
+	//     lower off)
 	CholeskyParams = linalg.CholeskyParams
 	// ClipParams holds the parameters of Clip.
 	//
@@ -244,9 +261,11 @@ type (
 	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
 	//   - Workspace Opt[int]: accepted for compatibility, without effect; 1024 by default
 	//   - NoBias bool: leave the bias out
-	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off,
+	//     limited_workspace, fastest, None by default
 	//   - CudnnOff bool: accepted for compatibility, without effect
-	//   - Layout string: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+	//   - Layout string: order of axes; only those with channels second are supported; one of None,
+	//     NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
 	//
 	// Fields of type Opt are set by [Some]: ConvolutionParams{Workspace: sym.Some(1)}.
 	ConvolutionParams = nn.ConvolutionParams
@@ -275,9 +294,11 @@ type (
 	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
 	//   - Workspace Opt[int]: accepted for compatibility, without effect; 512 by default
 	//   - NoBias Opt[bool]: leave the bias out; True by default
-	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off,
+	//     limited_workspace, fastest, None by default
 	//   - CudnnOff bool: accepted for compatibility, without effect
-	//   - Layout string: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+	//   - Layout string: order of axes; only those with channels second are supported; one of None,
+	//     NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
 	//
 	// Fields of type Opt are set by [Some]: DeconvolutionParams{Workspace: sym.Some(1)}.
 	DeconvolutionParams = nn.DeconvolutionParams
@@ -308,14 +329,18 @@ type (
 	DispersedParams = random.DispersedParams
 	// DotParams holds the parameters of BatchDot and Dot.
 	//
-	//   - TransposeA bool: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
-	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-	//   - ForwardStype string: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
+	//   - TransposeA bool: sum over the first axis of lhs (Dot), or transpose each of its matrices
+	//     (BatchDot)
+	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices
+	//     (BatchDot)
+	//   - ForwardStype string: storage of the output; without effect, as all arrays are dense; one
+	//     of None, default, row_sparse, csr, None by default
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
 	//
 	//   - P Opt[float64]: share of elements that are dropped; 0 to 1; 0.5 by default
-	//   - Mode string: drop in training only, or always; one of training, always, training by default
+	//   - Mode string: drop in training only, or always; one of training, always, training by
+	//     default
 	//   - Axes []int: axes along which elements are dropped together
 	//   - CudnnOff Opt[bool]: accepted for compatibility, without effect
 	//
@@ -326,7 +351,8 @@ type (
 	//   - InputDim int: number of rows of weight; at least 1; required
 	//   - OutputDim int: extent of a row; at least 1; required
 	//   - DType dtype.Type: element type of weight; float32 by default
-	//   - SparseGrad bool: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
+	//   - SparseGrad bool: make the gradient of weight row-sparse; accepted for compatibility, all
+	//     gradients are dense
 	EmbeddingParams = index.EmbeddingParams
 	// ExpandDimsParams holds the parameters of ExpandDims.
 	//
@@ -356,11 +382,13 @@ type (
 	// FtrlUpdateParams holds the parameters of FtrlUpdate.
 	//
 	//   - LR float64: learning rate; required
-	//   - Lamda1 Opt[float64]: weight of the absolute values, which makes weights zero; 0.01 by default
+	//   - Lamda1 Opt[float64]: weight of the absolute values, which makes weights zero; 0.01 by
+	//     default
 	//   - Beta Opt[float64]: added to the root; 1 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//
 	// Fields of type Opt are set by [Some]: FtrlUpdateParams{Lamda1: sym.Some(0.5)}.
 	FtrlUpdateParams = update.FtrlUpdateParams
@@ -370,13 +398,15 @@ type (
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
 	//   - Value float64: value of all elements; required
-	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is
+	//     inferred
 	FullParams = prim.FullParams
 	// FullyConnectedParams holds the parameters of FullyConnected.
 	//
 	//   - NumHidden int: number of outputs per sample; at least 1; required
 	//   - NoBias bool: leave the bias out
-	//   - NoFlatten bool: treat all axes but the first as one; otherwise the last axis alone is transformed (switches flatten off)
+	//   - NoFlatten bool: treat all axes but the first as one; otherwise the last axis alone is
+	//     transformed (switches flatten off)
 	FullyConnectedParams = nn.FullyConnectedParams
 	// GammaLikeParams holds the parameters of RandomGammaLike.
 	//
@@ -423,14 +453,16 @@ type (
 	GradientMultiplierParams = contrib.GradientMultiplierParams
 	// GridGeneratorParams holds the parameters of GridGenerator.
 	//
-	//   - TransformType string: meaning of data: an affine matrix, or a displacement of every position; required
+	//   - TransformType string: meaning of data: an affine matrix, or a displacement of every
+	//     position; required
 	//   - TargetShape []int: height and width of the grid, for affine; (0, 0) by default
 	GridGeneratorParams = vision.GridGeneratorParams
 	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
 	//
 	//   - LR float64: learning rate; required
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//   - Epsilon Opt[float64]: added below the root; 1e-05 by default
 	//
 	// Fields of type Opt are set by [Some]: GroupAdagradUpdateParams{RescaleGrad: sym.Some(0.5)}.
@@ -473,8 +505,10 @@ type (
 	ImageCropParams = vision.ImageCropParams
 	// ImageNormalizeParams holds the parameters of ImageNormalize.
 	//
-	//   - Mean []float64: subtracted from data: one number per channel, or one for all; (0, 0, 0, 0) by default
-	//   - Std []float64: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by default
+	//   - Mean []float64: subtracted from data: one number per channel, or one for all; (0, 0, 0,
+	//     0) by default
+	//   - Std []float64: divisor after the subtraction: one number per channel, or one for all; (1,
+	//     1, 1, 1) by default
 	ImageNormalizeParams = vision.ImageNormalizeParams
 	// IndexArrayParams holds the parameters of IndexArray.
 	//
@@ -485,7 +519,8 @@ type (
 	//   - Shape []int: shape of the output; extents of zero are inferred from its use
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
-	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is
+	//     inferred
 	InitParams = prim.InitParams
 	// InstanceNormParams holds the parameters of InstanceNorm.
 	//
@@ -498,7 +533,8 @@ type (
 	// L2NormalizationParams holds the parameters of L2Normalization.
 	//
 	//   - Eps Opt[float64]: added to the sum of squares; 1e-10 by default
-	//   - Mode string: what is normalized: samples, the positions of a channel, the channels of a position; one of instance, spatial, channel, instance by default
+	//   - Mode string: what is normalized: samples, the positions of a channel, the channels of a
+	//     position; one of instance, spatial, channel, instance by default
 	//
 	// Fields of type Opt are set by [Some]: L2NormalizationParams{Eps: sym.Some(0.5)}.
 	L2NormalizationParams = nn.L2NormalizationParams
@@ -517,10 +553,12 @@ type (
 	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
 	//   - Epsilon Opt[float64]: added to the root; 1e-06 by default
 	//   - T int: number of the step; at least 0; required
-	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction off)
+	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction
+	//     off)
 	//   - WD float64: weight decay; required
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: LambUpdatePhase1Params{Beta1: sym.Some(0.5)}.
 	LambUpdatePhase1Params = update.LambUpdatePhase1Params
@@ -542,7 +580,8 @@ type (
 	LayerNormParams = nn.LayerNormParams
 	// LeakyReLUParams holds the parameters of LeakyReLU.
 	//
-	//   - ActType string: the function; one of rrelu, leaky, prelu, elu, selu, gelu, leaky by default
+	//   - ActType string: the function; one of rrelu, leaky, prelu, elu, selu, gelu, leaky by
+	//     default
 	//   - Slope Opt[float64]: slope of leaky and elu for negative values; 0.25 by default
 	//   - LowerBound Opt[float64]: least slope of rrelu; 0.125 by default
 	//   - UpperBound Opt[float64]: greatest slope of rrelu; 0.334 by default
@@ -562,7 +601,8 @@ type (
 	//
 	//   - GradScale Opt[float64]: value of the gradient; 1 by default
 	//   - ValidThresh float64: elements above it count as valid
-	//   - Normalization string: divisor of the gradient: 1, the number of rows, or the number of valid elements; one of null, batch, valid, null by default
+	//   - Normalization string: divisor of the gradient: 1, the number of rows, or the number of
+	//     valid elements; one of null, batch, valid, null by default
 	//
 	// Fields of type Opt are set by [Some]: MakeLossParams{GradScale: sym.Some(0.5)}.
 	MakeLossParams = loss.MakeLossParams
@@ -579,43 +619,57 @@ type (
 	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
 	//   - WDs []float64: weight decay of each weight; required
 	//   - Etas []float64: factor of the schedule of each weight; required
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiAdamWUpdateParams{Beta1: sym.Some(0.5)}.
 	MultiAdamWUpdateParams = update.MultiAdamWUpdateParams
 	// MultiAllFiniteParams holds the parameters of MultiAllFinite.
 	//
-	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches init_output off)
+	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches
+	//     init_output off)
 	MultiAllFiniteParams = update.MultiAllFiniteParams
 	// MultiBoxDetectionParams holds the parameters of MultiBoxDetection.
 	//
 	//   - NoClip bool: do not clip boxes at the border of the image (switches clip off)
 	//   - Threshold Opt[float64]: least probability of a detection; 0.01 by default
 	//   - BackgroundID int: accepted for compatibility, the background is class 0
-	//   - NMSThreshold Opt[float64]: least overlap at which the less probable box is suppressed; outside (0, 1]: no sorting, no suppression; 0.5 by default
+	//   - NMSThreshold Opt[float64]: least overlap at which the less probable box is suppressed;
+	//     outside (0, 1]: no sorting, no suppression; 0.5 by default
 	//   - ForceSuppress bool: compare boxes of different classes too
-	//   - Variances []float64: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
-	//   - NMSTopK Opt[int]: number of detections with the highest probability that are used; 0 or less: all; -1 by default
+	//   - Variances []float64: factors of the predictions of x, y, width and height; (0.1, 0.1,
+	//     0.2, 0.2) by default
+	//   - NMSTopK Opt[int]: number of detections with the highest probability that are used; 0 or
+	//     less: all; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiBoxDetectionParams{Threshold: sym.Some(0.5)}.
 	MultiBoxDetectionParams = vision.MultiBoxDetectionParams
 	// MultiBoxPriorParams holds the parameters of MultiBoxPrior.
 	//
-	//   - Sizes []float64: sizes of boxes; the first size is combined with all ratios; (1,) by default
-	//   - Ratios []float64: ratios of width to height; the first ratio is combined with all sizes; (1,) by default
+	//   - Sizes []float64: sizes of boxes; the first size is combined with all ratios; (1,) by
+	//     default
+	//   - Ratios []float64: ratios of width to height; the first ratio is combined with all sizes;
+	//     (1,) by default
 	//   - Clip bool: clip boxes at the border of the image
-	//   - Steps []float64: distance of centres along y and x, as a share of the image; -1: 1 / number of positions; (-1, -1) by default
-	//   - Offsets []float64: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
+	//   - Steps []float64: distance of centres along y and x, as a share of the image; -1: 1 /
+	//     number of positions; (-1, -1) by default
+	//   - Offsets []float64: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5)
+	//     by default
 	MultiBoxPriorParams = vision.MultiBoxPriorParams
 	// MultiBoxTargetParams holds the parameters of MultiBoxTarget.
 	//
-	//   - OverlapThreshold Opt[float64]: overlap above which an anchor gets the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
-	//   - IgnoreLabel Opt[float64]: class of anchors that are neither positive nor negative; -1 by default
-	//   - NegativeMiningRatio Opt[float64]: negative anchors per positive one; 0 or less: all others are negative; -1 by default
-	//   - NegativeMiningThresh Opt[float64]: overlap below which an anchor can be negative, with mining; 0.5 by default
+	//   - OverlapThreshold Opt[float64]: overlap above which an anchor gets the class of a label; 0
+	//     or less: only the best anchor of a label does; 0.5 by default
+	//   - IgnoreLabel Opt[float64]: class of anchors that are neither positive nor negative; -1 by
+	//     default
+	//   - NegativeMiningRatio Opt[float64]: negative anchors per positive one; 0 or less: all
+	//     others are negative; -1 by default
+	//   - NegativeMiningThresh Opt[float64]: overlap below which an anchor can be negative, with
+	//     mining; 0.5 by default
 	//   - MinimumNegativeSamples int: accepted for compatibility, without effect
-	//   - Variances []float64: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
+	//   - Variances []float64: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2,
+	//     0.2) by default
 	//
 	// Fields of type Opt are set by [Some]: MultiBoxTargetParams{OverlapThreshold: sym.Some(0.5)}.
 	MultiBoxTargetParams = vision.MultiBoxTargetParams
@@ -629,8 +683,10 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
 	//   - LowerBound Opt[float64]: least norm of a weight, negative for none; -1 by default
 	//   - UpperBound Opt[float64]: greatest norm of a weight, negative for none; -1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
-	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction off)
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
+	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction
+	//     off)
 	//   - StepCount []int: number of the step of each weight; required
 	//   - NumTensors int: number of weights; 1 to 16384; 1 by default
 	//
@@ -650,7 +706,8 @@ type (
 	//   - WDs []float64: weight decay of each weight; required
 	//   - Momentum float64: share of the last step that is repeated
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiSGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
@@ -660,7 +717,8 @@ type (
 	//   - LRs []float64: learning rate of each weight; required
 	//   - WDs []float64: weight decay of each weight; required
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiSGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
@@ -679,7 +737,8 @@ type (
 	//   - Momentum float64: share of the last step that is repeated
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: NAGMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	NAGMomUpdateParams = update.NAGMomUpdateParams
@@ -733,21 +792,25 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: OneHotParams{OnValue: sym.Some(0.5)}.
 	OneHotParams = index.OneHotParams
-	// PDFParams holds the parameters of RandomPDFDirichlet, RandomPDFExponential, RandomPDFGamma and others.
+	// PDFParams holds the parameters of RandomPDFDirichlet, RandomPDFExponential, RandomPDFGamma
+	// and others.
 	//
 	//   - IsLog bool: compute the logarithm of the density
 	PDFParams = random.PDFParams
 	// PadParams holds the parameters of Pad.
 	//
-	//   - Mode string: what is added: a constant, the nearest element, the mirror image without the edge; required
-	//   - PadWidth []int: elements added before and after each axis: (before_1, after_1, before_2, ...); required
+	//   - Mode string: what is added: a constant, the nearest element, the mirror image without the
+	//     edge; required
+	//   - PadWidth []int: elements added before and after each axis: (before_1, after_1, before_2,
+	//     ...); required
 	//   - ConstantValue float64: the constant
 	PadParams = nn.PadParams
 	// PickParams holds the parameters of Pick.
 	//
 	//   - Axis Opt[int]: axis to select from; None: the flattened array; -1 by default
 	//   - KeepDims bool: keep the axis with extent one
-	//   - Mode string: what becomes of an index out of range: the nearest one, or the rest of a division; one of clip, wrap, clip by default
+	//   - Mode string: what becomes of an index out of range: the nearest one, or the rest of a
+	//     division; one of clip, wrap, clip by default
 	//
 	// Fields of type Opt are set by [Some]: PickParams{Axis: sym.Some(1)}.
 	PickParams = index.PickParams
@@ -757,12 +820,15 @@ type (
 	//   - PoolType string: what is made of a window; one of max, avg, sum, lp, max by default
 	//   - GlobalPool bool: the window covers everything; kernel, stride and pad are not read
 	//   - CudnnOff bool: accepted for compatibility, without effect
-	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid, same, valid by default
+	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid,
+	//     same, valid by default
 	//   - Stride []int: step of the window, 1 by default
 	//   - Pad []int: extent added on both sides, 0 by default
 	//   - PValue Opt[int]: exponent of lp: 1, 2 or 3
-	//   - CountIncludePad Opt[bool]: divide avg by the extent of the window with padding; true by default
-	//   - Layout string: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by default
+	//   - CountIncludePad Opt[bool]: divide avg by the extent of the window with padding; true by
+	//     default
+	//   - Layout string: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by
+	//     default
 	//
 	// Fields of type Opt are set by [Some]: PoolingParams{PValue: sym.Some(1)}.
 	PoolingParams = nn.PoolingParams
@@ -771,36 +837,47 @@ type (
 	//   - Kernel []int: extent of the window: (h, w)
 	//   - PoolType string: what is made of a window; one of max, avg, sum, max by default
 	//   - GlobalPool bool: the window covers everything
-	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid, valid by default
+	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid,
+	//     valid by default
 	//   - Stride []int: step of the window, 1 by default
 	//   - Pad []int: zeros added on both sides, 0 by default
 	PoolingV1Params = nn.PoolingV1Params
-	// PreloadedSGDMomUpdateParams holds the parameters of PreloadedMultiMPSGDMomUpdate and PreloadedMultiSGDMomUpdate.
+	// PreloadedSGDMomUpdateParams holds the parameters of PreloadedMultiMPSGDMomUpdate and
+	// PreloadedMultiSGDMomUpdate.
 	//
 	//   - Momentum float64: share of the last step that is repeated
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
-	// Fields of type Opt are set by [Some]: PreloadedSGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
+	// Fields of type Opt are set by [Some]: PreloadedSGDMomUpdateParams{RescaleGrad:
+	// sym.Some(0.5)}.
 	PreloadedSGDMomUpdateParams = update.PreloadedSGDMomUpdateParams
-	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and PreloadedMultiSGDUpdate.
+	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and
+	// PreloadedMultiSGDUpdate.
 	//
 	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none;
+	//     -1 by default
 	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
 	//
 	// Fields of type Opt are set by [Some]: PreloadedSGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
 	// ProposalParams holds the parameters of MultiProposal and Proposal.
 	//
-	//   - PreNMSTopN Opt[int]: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+	//   - PreNMSTopN Opt[int]: number of boxes with the highest scores that are used; 0 or less:
+	//     all; 6000 by default
 	//   - PostNMSTopN int: number of proposals per image; at least 1; 300 by default
-	//   - Threshold Opt[float64]: overlap above which the box with the lower score is suppressed; 0.7 by default
-	//   - MinSize Opt[int]: least height and width of a box, in the image before scaling; 16 by default
-	//   - Scales []float64: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
+	//   - Threshold Opt[float64]: overlap above which the box with the lower score is suppressed;
+	//     0.7 by default
+	//   - MinSize Opt[int]: least height and width of a box, in the image before scaling; 16 by
+	//     default
+	//   - Scales []float64: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by
+	//     default
 	//   - Ratios []float64: ratios of height to width of anchors; (0.5, 1, 2) by default
-	//   - FeatureStride int: elements of the image per step of the feature map; at least 1; 16 by default
+	//   - FeatureStride int: elements of the image per step of the feature map; at least 1; 16 by
+	//     default
 	//   - OutputScore bool: return the scores as a second visible output
 	//   - IoULoss bool: bbox_pred is added to the corners of anchors
 	//
@@ -820,7 +897,8 @@ type (
 	//   - Epsilon Opt[float64]: added below the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//   - ClipWeights Opt[float64]: limit of the weights, negative for none; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: RMSPropAlexUpdateParams{Gamma1: sym.Some(0.5)}.
@@ -832,7 +910,8 @@ type (
 	//   - Epsilon Opt[float64]: added below the root; 1e-08 by default
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
+	//     default
 	//   - ClipWeights Opt[float64]: limit of the weights, negative for none; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: RMSPropUpdateParams{Gamma1: sym.Some(0.5)}.
@@ -843,21 +922,28 @@ type (
 	//   - NumLayers int: number of stacked layers; 1 to 16384; required
 	//   - Bidirectional bool: read every sequence in both directions
 	//   - Mode string: kind of cell; required
-	//   - P float64: dropout probability, below 1, of the outputs of a layer before the next; in training only; at least 0
+	//   - P float64: dropout probability, below 1, of the outputs of a layer before the next; in
+	//     training only; at least 0
 	//   - StateOutputs bool: also return the last states
 	//   - ProjectionSize Opt[int]: size to which an LSTM projects its outputs; at least 1
-	//   - StateClipMin Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-	//   - StateClipMax Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-	//   - StateClipNaN bool: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
+	//   - StateClipMin Opt[float64]: accepted for compatibility, without effect as in MXNet's
+	//     kernels for CPUs
+	//   - StateClipMax Opt[float64]: accepted for compatibility, without effect as in MXNet's
+	//     kernels for CPUs
+	//   - StateClipNaN bool: accepted for compatibility, without effect as in MXNet's kernels for
+	//     CPUs
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input
+	//     sequence_length
 	//
 	// Fields of type Opt are set by [Some]: RNNParams{ProjectionSize: sym.Some(1)}.
 	RNNParams = rnn.RNNParams
 	// ROIAlignParams holds the parameters of ROIAlign.
 	//
 	//   - PooledSize []int: height and width of the output; required
-	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data, at most 1; at least 0; required
-	//   - SampleRatio Opt[int]: samples per part and axis; -1: the size of a part in elements of data, rounded up; -1 by default
+	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data, at most
+	//     1; at least 0; required
+	//   - SampleRatio Opt[int]: samples per part and axis; -1: the size of a part in elements of
+	//     data, rounded up; -1 by default
 	//   - PositionSensitive bool: every part of a region reads separate channels
 	//   - Aligned bool: coordinates start at the corner of the first element, not at its centre
 	//
@@ -901,7 +987,8 @@ type (
 	//   - KeepDims bool: keep reduced axes with extent one
 	//   - Exclude bool: reduce all axes but those given
 	ReduceParams = prim.ReduceParams
-	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and MAERegressionOutput.
+	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and
+	// MAERegressionOutput.
 	//
 	//   - GradScale Opt[float64]: factor of the gradient; 1 by default
 	//
@@ -925,7 +1012,8 @@ type (
 	ReshapeLikeParams = prim.ReshapeLikeParams
 	// ReshapeParams holds the parameters of Reshape.
 	//
-	//   - Shape []int: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all that remain, -3 joins two, -4 splits one into the next two numbers
+	//   - Shape []int: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all
+	//     that remain, -3 joins two, -4 splits one into the next two numbers
 	//   - Reverse bool: read the shapes from the right
 	//   - TargetShape []int: old form of shape: one zero is computed from the size
 	//   - KeepHighest bool: with target_shape: keep the first extent
@@ -940,8 +1028,10 @@ type (
 	//   - Momentum float64: share of the last step that is repeated
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
+	//     as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDMomUpdateParams = update.SGDMomUpdateParams
@@ -950,8 +1040,10 @@ type (
 	//   - LR float64: learning rate; required
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
+	//     as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDUpdateParams = update.SGDUpdateParams
@@ -963,15 +1055,18 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: SVMOutputParams{Margin: sym.Some(0.5)}.
 	SVMOutputParams = loss.SVMOutputParams
-	// SampleParams holds the parameters of SampleExponential, SampleGamma, SampleGeneralizedNegativeBinomial and others.
+	// SampleParams holds the parameters of SampleExponential, SampleGamma,
+	// SampleGeneralizedNegativeBinomial and others.
 	//
 	//   - Shape []int: shape of the numbers that each element of the parameters draws
 	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
 	SampleParams = random.SampleParams
 	// ScalarParams holds the parameters of DivScalar, EqualScalar, GreaterEqualScalar and others.
 	//
-	//   - Scalar float64: the number; rounded to the element type of the array, cut off for integers; required
-	//   - NotInt bool: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+	//   - Scalar float64: the number; rounded to the element type of the array, cut off for
+	//     integers; required
+	//   - NotInt bool: whether the number is an integer; if not, arrays of integers and booleans
+	//     become float64 (switches is_int off)
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
 	//
@@ -979,21 +1074,25 @@ type (
 	ScatterNDParams = index.ScatterNDParams
 	// SequenceMaskParams holds the parameters of SequenceMask.
 	//
-	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input
+	//     sequence_length
 	//   - Value float64: what elements after the end become
 	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch; at least 0
 	SequenceMaskParams = rnn.SequenceMaskParams
 	// SequenceParams holds the parameters of SequenceLast and SequenceReverse.
 	//
-	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
-	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input
+	//     sequence_length
+	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse
+	//     supports 0 only; at least 0
 	SequenceParams = rnn.SequenceParams
 	// SignSGDUpdateParams holds the parameters of SignSGDUpdate.
 	//
 	//   - LR float64: learning rate; required
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: accepted for compatibility: a sign is not changed by clipping; -1 by default
+	//   - ClipGradient Opt[float64]: accepted for compatibility: a sign is not changed by clipping;
+	//     -1 by default
 	//
 	// Fields of type Opt are set by [Some]: SignSGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SignSGDUpdateParams = update.SignSGDUpdateParams
@@ -1003,7 +1102,8 @@ type (
 	//   - Momentum float64: decay of the mean of gradients
 	//   - WD float64: weight decay, added to the gradient
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
-	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
+	//     -1 by default
 	//   - WDLH float64: weight decay that shrinks weights directly
 	//
 	// Fields of type Opt are set by [Some]: SignumUpdateParams{RescaleGrad: sym.Some(0.5)}.
@@ -1050,7 +1150,8 @@ type (
 	SmoothL1Params = loss.SmoothL1Params
 	// SoftmaxActivationParams holds the parameters of SoftmaxActivation.
 	//
-	//   - Mode string: what sums to one: the elements along the last axis, or the channels of a position; one of instance, channel, instance by default
+	//   - Mode string: what sums to one: the elements along the last axis, or the channels of a
+	//     position; one of instance, channel, instance by default
 	SoftmaxActivationParams = nn.SoftmaxActivationParams
 	// SoftmaxOutputParams holds the parameters of SoftmaxOutput.
 	//
@@ -1059,9 +1160,11 @@ type (
 	//   - MultiOutput bool: classes along axis 1, one label per position of the other axes
 	//   - UseIgnore bool: samples labelled ignore_label get no gradient
 	//   - PreserveShape bool: classes along the last axis instead of all axes but the first
-	//   - Normalization string: divisor of the gradient: 1, the batch size, or the number of labels that are not ignore_label; one of null, batch, valid, null by default
+	//   - Normalization string: divisor of the gradient: 1, the batch size, or the number of labels
+	//     that are not ignore_label; one of null, batch, valid, null by default
 	//   - OutGrad bool: multiply the gradient by the output
-	//   - SmoothAlpha float64: share of the target that is distributed over the other classes; at least 0
+	//   - SmoothAlpha float64: share of the target that is distributed over the other classes; at
+	//     least 0
 	//
 	// Fields of type Opt are set by [Some]: SoftmaxOutputParams{GradScale: sym.Some(0.5)}.
 	SoftmaxOutputParams = loss.SoftmaxOutputParams
@@ -1083,7 +1186,8 @@ type (
 	SortParams = index.SortParams
 	// SparseRegParams holds the parameters of IdentityAttachKLSparseReg.
 	//
-	//   - SparsenessTarget Opt[float64]: target of the mean activation, between 0 and 1; 0.1 by default
+	//   - SparsenessTarget Opt[float64]: target of the mean activation, between 0 and 1; 0.1 by
+	//     default
 	//   - Penalty Opt[float64]: factor of the penalty; 0.001 by default
 	//   - Momentum Opt[float64]: share of the old value in the moving average; 0.9 by default
 	//
@@ -1130,7 +1234,8 @@ type (
 	// TakeParams holds the parameters of Take.
 	//
 	//   - Axis int: axis that indices select from
-	//   - Mode string: what becomes of an index out of range: the nearest one, an error, or the rest of a division; one of clip, raise, wrap, clip by default
+	//   - Mode string: what becomes of an index out of range: the nearest one, an error, or the
+	//     rest of a division; one of clip, raise, wrap, clip by default
 	TakeParams = index.TakeParams
 	// TileParams holds the parameters of Tile.
 	//
@@ -1140,7 +1245,8 @@ type (
 	//
 	//   - Axis Opt[int]: axis along which to select; None: the flattened array; -1 by default
 	//   - K Opt[int]: how many elements; zero: all; 1 by default
-	//   - RetTyp string: what to return: the elements, their indices, both, or ones in their places; one of value, indices, mask, both, indices by default
+	//   - RetTyp string: what to return: the elements, their indices, both, or ones in their
+	//     places; one of value, indices, mask, both, indices by default
 	//   - IsAscend bool: select the smallest elements, not the largest
 	//   - DType dtype.Type: element type of the indices; float32 by default
 	//
@@ -1148,12 +1254,15 @@ type (
 	TopKParams = index.TopKParams
 	// TransposeParams holds the parameters of Transpose.
 	//
-	//   - Axes []int: which axis of the input becomes each axis of the output; none: reverse the axes
+	//   - Axes []int: which axis of the input becomes each axis of the output; none: reverse the
+	//     axes
 	TransposeParams = prim.TransposeParams
 	// TriangleParams holds the parameters of LinalgExtracttrian and LinalgMaketrian.
 	//
-	//   - Offset int: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
-	//   - Upper bool: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
+	//   - Offset int: first diagonal of the triangle: number of diagonals above (positive) or below
+	//     (negative) the main one
+	//   - Upper bool: use the lower triangle; with an offset not 0 its sign selects the triangle
+	//     (switches lower off)
 	TriangleParams = linalg.TriangleParams
 	// TriangularParams holds the parameters of LinalgTrmm and LinalgTrsm.
 	//
@@ -1186,7 +1295,8 @@ type (
 	//   - Scale int: factor by which the first input grows; at least 1; required
 	//   - NumFilter int: number of channels, for bilinear; at least 0
 	//   - SampleType string: how values between elements are found; required
-	//   - MultiInputMode string: how several inputs are joined; one of concat, sum, concat by default
+	//   - MultiInputMode string: how several inputs are joined; one of concat, sum, concat by
+	//     default
 	//   - Workspace Opt[int]: accepted for compatibility, without effect; 512 by default
 	//
 	// Fields of type Opt are set by [Some]: UpSamplingParams{Workspace: sym.Some(1)}.
@@ -1538,7 +1648,8 @@ func Abs(data *Symbol, opts ...Option) *Symbol {
 //
 // relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+|x|).
 //
-// NaN stays NaN and has the gradient NaN. relu of MXNet with oneDNN gives 0 for both, as its operator
+// NaN stays NaN and has the gradient NaN. relu of MXNet with oneDNN gives 0 for both, as its
+// operator
 // relu does not.
 //
 // Parameters:
@@ -1575,12 +1686,14 @@ func AdagradUpdate(weight, grad *Symbol, p AdagradUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func AdamUpdate(weight, grad *Symbol, p AdamUpdateParams, opts ...Option) *Symbol {
 	return compose(opAdamUpdate, p, opts, weight, grad)
 }
 
-// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and
+// Hutter 2019).
 //
 // g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
 // mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
@@ -1599,9 +1712,11 @@ func AdamWUpdate(weight, grad, rescaleGrad *Symbol, p AdamWUpdateParams, opts ..
 	return compose(opAdamWUpdate, p, opts, weight, grad, rescaleGrad)
 }
 
-// AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows for an output of a given size.
+// AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows for an output of a given
+// size.
 //
-// Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).
+// Element i of m along an axis of n elements is the average from floor(i·n/m) up to
+// ceil((i+1)·n/m).
 //
 // MXNet's name is _contrib_AdaptiveAvgPooling2D.
 //
@@ -1616,7 +1731,8 @@ func AddN(data []*Symbol, opts ...Option) *Symbol {
 	return compose(opAddN, AddNParams{}, opts, data...)
 }
 
-// AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).
+// AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output
+// has shape (1).
 //
 // Parameters:
 //   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
@@ -1624,7 +1740,8 @@ func AllFinite(data *Symbol, p AllFiniteParams, opts ...Option) *Symbol {
 	return compose(opAllFinite, p, opts, data)
 }
 
-// AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other arrays pass unchanged.
+// AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other
+// arrays pass unchanged.
 //
 // Parameters:
 //   - DType: element type of the output; required
@@ -1632,7 +1749,8 @@ func AmpCast(data *Symbol, p CastParams, opts ...Option) *Symbol {
 	return compose(opAmpCast, p, opts, data)
 }
 
-// AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of their element types, or to the narrowest; other arrays pass unchanged.
+// AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to
+// the widest of their element types, or to the narrowest; other arrays pass unchanged.
 //
 // Parameters:
 //   - CastNarrow: convert to the narrowest of the types, not to the widest
@@ -1642,7 +1760,8 @@ func AmpMultiCast(data []*Symbol, p AmpMultiCastParams, opts ...Option) *Symbol 
 
 // Arange makes the values start, start+step, … up to stop, which is left out.
 //
-// There are as many values as start, stop and step say. For integers and float16 start and step then
+// There are as many values as start, stop and step say. For integers and float16 start and step
+// then
 // lose their fractions before the values are computed, as in MXNet 1.9.1.
 //
 // Parameters:
@@ -1657,7 +1776,8 @@ func Arange(p ArangeParams, opts ...Option) *Symbol {
 	return compose(opArange, p, opts)
 }
 
-// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has. For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.
+// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of
+// data has. For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.
 //
 // MXNet's name is _contrib_arange_like.
 //
@@ -1701,7 +1821,8 @@ func Arctanh(data *Symbol, opts ...Option) *Symbol {
 	return compose(opArctanh, op.NoParams{}, opts, data)
 }
 
-// ArgMax is the index of the largest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
+// ArgMax is the index of the largest element along an axis, of the first one among equals. The
+// indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -1715,7 +1836,8 @@ func ArgMaxChannel(data *Symbol, opts ...Option) *Symbol {
 	return compose(opArgMaxChannel, op.NoParams{}, opts, data)
 }
 
-// ArgMin is the index of the smallest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
+// ArgMin is the index of the smallest element along an axis, of the first one among equals. The
+// indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -1734,17 +1856,21 @@ func ArgSort(data *Symbol, p ArgSortParams, opts ...Option) *Symbol {
 	return compose(opArgSort, p, opts, data)
 }
 
-// AsLoss (make_loss) returns data as a loss: its gradient is one, independent of the gradient of the output.
+// AsLoss (make_loss) returns data as a loss: its gradient is one, independent of the gradient of
+// the output.
 func AsLoss(data *Symbol, opts ...Option) *Symbol {
 	return compose(opAsLoss, op.NoParams{}, opts, data)
 }
 
-// BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes before them are equal and count the matrices.
+// BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes
+// before them are equal and count the matrices.
 //
 // Parameters:
-//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
+//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices
+//     (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None,
+//     default, row_sparse, csr, None by default
 func BatchDot(lhs, rhs *Symbol, p DotParams, opts ...Option) *Symbol {
 	return compose(opBatchDot, p, opts, lhs, rhs)
 }
@@ -1770,14 +1896,16 @@ func BatchNorm(data *Symbol, p BatchNormParams, opts ...Option) *Symbol {
 	return compose(opBatchNorm, p, opts, data)
 }
 
-// BatchTake selects one element of every row of the matrix a: that at the position which indices says.
+// BatchTake selects one element of every row of the matrix a: that at the position which indices
+// says.
 func BatchTake(a, indices *Symbol, opts ...Option) *Symbol {
 	return compose(opBatchTake, op.NoParams{}, opts, a, indices)
 }
 
 // BilinearResize2D resizes data of shape (n, c, h, w) by interpolation between four elements.
 //
-// Modes: size uses height and width, or the scales if they are given; odd_scale scales an odd extent
+// Modes: size uses height and width, or the scales if they are given; odd_scale scales an odd
+// extent
 // minus one and adds one; like uses height and width of the second input, which gets no gradient;
 // to_even_down, to_even_up, to_odd_down and to_odd_up change extents by at most one.
 //
@@ -1790,15 +1918,18 @@ func BatchTake(a, indices *Symbol, opts ...Option) *Symbol {
 //   - Width: width of the output, for mode size without scales; at least 1; 1 by default
 //   - ScaleHeight: factor of the height, for modes size and odd_scale
 //   - ScaleWidth: factor of the width; used if scale_height is given
-//   - Mode: computation of the output's size; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
-//   - NoAlignCorners: align the centres of the outermost elements, not the borders of the images (switches align_corners off)
+//   - Mode: computation of the output's size; one of size, odd_scale, like, to_even_down,
+//     to_even_up, to_odd_down, to_odd_up, size by default
+//   - NoAlignCorners: align the centres of the outermost elements, not the borders of the images
+//     (switches align_corners off)
 func BilinearResize2D(data *Symbol, p BilinearResize2DParams, opts ...Option) *Symbol {
 	return compose(opBilinearResize2D, p, opts, data)
 }
 
 // BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
 //
-// Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every point
+// Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every
+// point
 // of the output (n, c, height, width), from -1 to 1 over the image. A point is interpolated
 // between the four elements around it; elements outside the image are 0. GridGenerator makes grids.
 //
@@ -1813,14 +1944,16 @@ func BilinearSampler(data, grid *Symbol, p BilinearSamplerParams, opts ...Option
 // BipartiteMatching matches the rows of a matrix of scores with its columns, best scores first.
 //
 // Data has shape (..., rows, columns). The outputs are the column of each row, (..., rows), and the
-// row of each column, (..., columns), or -1 for no match. As in MXNet, topk k gives up to k+1 matches.
+// row of each column, (..., columns), or -1 for no match. As in MXNet, topk k gives up to k+1
+// matches.
 // There is no gradient.
 //
 // MXNet's name is _contrib_bipartite_matching.
 //
 // Parameters:
 //   - IsAscend: lower scores are better
-//   - Threshold: lower bound of a match's score, with is_ascend the upper bound, exclusive; required
+//   - Threshold: lower bound of a match's score, with is_ascend the upper bound, exclusive;
+//     required
 //   - TopK: matching ends after topk + 1 matches; -1: no limit; -1 by default
 func BipartiteMatching(data *Symbol, p BipartiteMatchingParams, opts ...Option) *Symbol {
 	return compose(opBipartiteMatching, p, opts, data)
@@ -1833,7 +1966,8 @@ func BlockGrad(data *Symbol, opts ...Option) *Symbol {
 
 // BoxIoU computes the area of the intersection over the area of the union, for all pairs of boxes.
 //
-// lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Disjoint boxes give 0. There is no
+// lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Disjoint boxes give 0. There is
+// no
 // gradient.
 //
 // MXNet's name is _contrib_box_iou.
@@ -1848,7 +1982,8 @@ func BoxIoU(lhs, rhs *Symbol, p BoxIoUParams, opts ...Option) *Symbol {
 //
 // Data has shape (..., n, k): n rows with a score, four coordinates, optionally a class, and other
 // numbers. The output has the remaining rows first, the other rows are -1. Without force_suppress
-// boxes suppress boxes of the same class only. If the formats differ, rows whose first coordinate is
+// boxes suppress boxes of the same class only. If the formats differ, rows whose first coordinate
+// is
 // negative are not converted. The gradient is copied to the rows from which the boxes came, without
 // conversion of formats.
 //
@@ -1859,19 +1994,22 @@ func BoxIoU(lhs, rhs *Symbol, p BoxIoUParams, opts ...Option) *Symbol {
 // Parameters:
 //   - OverlapThresh: overlap above which the box with the lower score is suppressed; 0.5 by default
 //   - ValidThresh: lower bound of the scores of boxes, exclusive
-//   - TopK: number of boxes with the highest scores that are used; negative: all, 0: the output equals data; -1 by default
+//   - TopK: number of boxes with the highest scores that are used; negative: all, 0: the output
+//     equals data; -1 by default
 //   - CoordStart: index of the first of the four coordinates in a row; 2 by default
 //   - ScoreIndex: index of the score in a row; 1 by default
 //   - IDIndex: index of the class in a row; negative: none; -1 by default
 //   - BackgroundID: class of boxes that are ignored; -1 by default
 //   - ForceSuppress: compare boxes of different classes too
 //   - InFormat: meaning of the four coordinates of data; one of corner, center, corner by default
-//   - OutFormat: meaning of the four coordinates of the output; one of corner, center, corner by default
+//   - OutFormat: meaning of the four coordinates of the output; one of corner, center, corner by
+//     default
 func BoxNMS(data *Symbol, p BoxNMSParams, opts ...Option) *Symbol {
 	return compose(opBoxNMS, p, opts, data)
 }
 
-// BroadcastAdd computes a + b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastAdd computes a + b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastAdd(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastAdd, op.NoParams{}, opts, lhs, rhs)
 }
@@ -1885,42 +2023,50 @@ func BroadcastAxis(data *Symbol, p BroadcastAxisParams, opts ...Option) *Symbol 
 	return compose(opBroadcastAxis, p, opts, data)
 }
 
-// BroadcastDiv computes a / b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastDiv computes a / b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastDiv(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastDiv, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastEqual computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastEqual computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands
+// that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastGreater computes 1 where a > b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastGreater computes 1 where a > b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastGreater(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastGreater, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastGreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastGreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastGreaterEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastGreaterEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastHypot computes √(a² + b²) for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastHypot computes √(a² + b²) for operands that broadcast: aligned at their last axes,
+// extents of one and missing axes repeat.
 func BroadcastHypot(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastHypot, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastLesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands
+// that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastLesser(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastLesser, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastLesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastLesserEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastLesserEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the given pairs of axes.
+// BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the
+// given pairs of axes.
 //
 // Parameters:
 //   - LhsAxes: axes of the first input to repeat; none: all
@@ -1929,52 +2075,65 @@ func BroadcastLike(lhs, rhs *Symbol, p BroadcastLikeParams, opts ...Option) *Sym
 	return compose(opBroadcastLike, p, opts, lhs, rhs)
 }
 
-// BroadcastLogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the
+// operands, for operands that broadcast: aligned at their last axes, extents of one and missing
+// axes repeat.
 func BroadcastLogicalAnd(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastLogicalAnd, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastLogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the
+// operands, for operands that broadcast: aligned at their last axes, extents of one and missing
+// axes repeat.
 func BroadcastLogicalOr(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastLogicalOr, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastLogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastLogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the
+// type of the operands, for operands that broadcast: aligned at their last axes, extents of one and
+// missing axes repeat.
 func BroadcastLogicalXor(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastLogicalXor, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastMaximum computes the larger of a and b, NaN if one of them is for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMaximum computes the larger of a and b, NaN if one of them is for operands that
+// broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastMaximum(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastMaximum, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastMinimum computes the smaller of a and b, NaN if one of them is for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMinimum computes the smaller of a and b, NaN if one of them is for operands that
+// broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastMinimum(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastMinimum, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastMod computes a modulo b, with the sign of b; 0 where b is 0 for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMod computes a modulo b, with the sign of b; 0 where b is 0 for operands that broadcast:
+// aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastMod(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastMod, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastMul computes a · b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastMul computes a · b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastMul(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastMul, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastNotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastNotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for
+// operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
 func BroadcastNotEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastNotEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastPower computes a to the power b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastPower computes a to the power b for operands that broadcast: aligned at their last axes,
+// extents of one and missing axes repeat.
 func BroadcastPower(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastPower, op.NoParams{}, opts, lhs, rhs)
 }
 
-// BroadcastSub computes a - b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
+// BroadcastSub computes a - b for operands that broadcast: aligned at their last axes, extents of
+// one and missing axes repeat.
 func BroadcastSub(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opBroadcastSub, op.NoParams{}, opts, lhs, rhs)
 }
@@ -2001,12 +2160,14 @@ func BroadcastTo(data *Symbol, p BroadcastToParams, opts ...Option) *Symbol {
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
 //   - UseLabelLengths: label_lengths gives the number of labels of each sequence
-//   - BlankLabel: class of the blank: 0 (labels start at 1) or the last class (labels start at 0); one of first, last, first by default
+//   - BlankLabel: class of the blank: 0 (labels start at 1) or the last class (labels start at 0);
+//     one of first, last, first by default
 func CTCLoss(data *Symbol, p CTCLossParams, opts ...Option) *Symbol {
 	return compose(opCTCLoss, p, opts, data)
 }
 
-// Cast converts to an element type. Conversion to integers cuts off the fraction; values that an integer type cannot hold convert as x86 processors do it.
+// Cast converts to an element type. Conversion to integers cuts off the fraction; values that an
+// integer type cannot hold convert as x86 processors do it.
 //
 // Parameters:
 //   - DType: element type of the output; required
@@ -2024,7 +2185,9 @@ func Ceil(data *Symbol, opts ...Option) *Symbol {
 	return compose(opCeil, op.NoParams{}, opts, data)
 }
 
-// Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included, and where it is NaN. A range with a_min above a_max is an error.
+// Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an
+// element lies within the range, its ends included, and where it is NaN. A range with a_min above
+// a_max is an error.
 //
 // Parameters:
 //   - AMin: lower bound; required
@@ -2056,7 +2219,8 @@ func Concat(data []*Symbol, p ConcatParams, opts ...Option) *Symbol {
 	return compose(opConcat, p, opts, data...)
 }
 
-// ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape, otherwise 0: a single uint8 without axes. Infinities are close to themselves.
+// ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape,
+// otherwise 0: a single uint8 without axes. Infinities are close to themselves.
 //
 // Parameters:
 //   - RTol: allowed difference relative to b; 1e-05 by default
@@ -2071,7 +2235,8 @@ func ContribDivSqrtDim(data *Symbol, opts ...Option) *Symbol {
 	return compose(opContribDivSqrtDim, op.NoParams{}, opts, data)
 }
 
-// ContribGradientmultiplier returns data and multiplies the gradient by a number; a negative number reverses the gradient.
+// ContribGradientmultiplier returns data and multiplies the gradient by a number; a negative number
+// reverses the gradient.
 //
 // Parameters:
 //   - Scalar: what the gradient is multiplied by; 1 by default
@@ -2083,7 +2248,8 @@ func ContribGradientmultiplier(data *Symbol, p GradientMultiplierParams, opts ..
 // ContribInterleavedMatmulEncdecQk multiplies the queries of a decoder with the keys of an encoder.
 //
 // The inputs are queries (steps, batch, heads·size) and keys and values interleaved in
-// (keys, batch, heads·2·size). The output holds scores (batch·heads, steps, keys), scaled by 1/√size.
+// (keys, batch, heads·2·size). The output holds scores (batch·heads, steps, keys), scaled by
+// 1/√size.
 //
 // Parameters:
 //   - Heads: number of attention heads; at least 1; required
@@ -2150,9 +2316,11 @@ func ContribQuadratic(data *Symbol, p QuadraticParams, opts ...Option) *Symbol {
 //   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
 //   - Workspace: accepted for compatibility, without effect; 1024 by default
 //   - NoBias: leave the bias out
-//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace,
+//     fastest, None by default
 //   - CudnnOff: accepted for compatibility, without effect
-//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW,
+//     NCDHW, NHWC, NDHWC, None by default
 func Convolution(data *Symbol, p ConvolutionParams, opts ...Option) *Symbol {
 	return compose(opConvolution, p, opts, data)
 }
@@ -2211,9 +2379,11 @@ func CumSum(a *Symbol, p CumSumParams, opts ...Option) *Symbol {
 //   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
 //   - Workspace: accepted for compatibility, without effect; 512 by default
 //   - NoBias: leave the bias out; True by default
-//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace,
+//     fastest, None by default
 //   - CudnnOff: accepted for compatibility, without effect
-//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW,
+//     NCDHW, NHWC, NDHWC, None by default
 func Deconvolution(data *Symbol, p DeconvolutionParams, opts ...Option) *Symbol {
 	return compose(opDeconvolution, p, opts, data)
 }
@@ -2234,7 +2404,9 @@ func DepthToSpace(data *Symbol, p BlockParams, opts ...Option) *Symbol {
 	return compose(opDepthToSpace, p, opts, data)
 }
 
-// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere. A k more than one beyond the last diagonal is an error; one beyond, it is empty.
+// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a
+// vector it makes a square matrix with that diagonal and zeros elsewhere. A k more than one beyond
+// the last diagonal is an error; one beyond, it is empty.
 //
 // Parameters:
 //   - K: which diagonal; positive above the main one
@@ -2248,17 +2420,22 @@ func Diag(data *Symbol, p DiagParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func DivScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opDivScalar, p, opts, data)
 }
 
-// Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices, and the inner product of vectors, which has shape (1,). Arrays of more axes count as matrices that keep the axis of the sum apart. Note that this is not NumPy's matmul.
+// Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices,
+// and the inner product of vectors, which has shape (1,). Arrays of more axes count as matrices
+// that keep the axis of the sum apart. Note that this is not NumPy's matmul.
 //
 // Parameters:
-//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
+//   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices
+//     (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None,
+//     default, row_sparse, csr, None by default
 func Dot(lhs, rhs *Symbol, p DotParams, opts ...Option) *Symbol {
 	return compose(opDot, p, opts, lhs, rhs)
 }
@@ -2266,7 +2443,8 @@ func Dot(lhs, rhs *Symbol, p DotParams, opts ...Option) *Symbol {
 // Dropout sets random elements to zero in training and passes data on otherwise.
 //
 // Each element is dropped with probability p; what is left is multiplied by 1/(1-p), so that the
-// expectation stays. With p = 1 all are dropped, and no gradient passes. With axes, elements that differ only in their position along these axes share
+// expectation stays. With p = 1 all are dropped, and no gradient passes. With axes, elements that
+// differ only in their position along these axes share
 // one decision. The hidden second output is the mask of what is kept.
 //
 // Parameters:
@@ -2298,27 +2476,33 @@ func ElemwiseSub(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opElemwiseSub, op.NoParams{}, opts, lhs, rhs)
 }
 
-// Embedding replaces every index of data by that row of weight, whose shape is (input_dim, output_dim): the output has the shape of data and one more axis of extent output_dim. Indices out of range are clipped.
+// Embedding replaces every index of data by that row of weight, whose shape is (input_dim,
+// output_dim): the output has the shape of data and one more axis of extent output_dim. Indices out
+// of range are clipped.
 //
 // Parameters:
 //   - InputDim: number of rows of weight; at least 1; required
 //   - OutputDim: extent of a row; at least 1; required
 //   - DType: element type of weight; float32 by default
-//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
+//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients
+//     are dense
 func Embedding(data *Symbol, p EmbeddingParams, opts ...Option) *Symbol {
 	return compose(opEmbedding, p, opts, data)
 }
 
-// Equal computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// Equal computes 1 where a = b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func Equal(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// EqualScalar computes 1 where a = b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// EqualScalar computes 1 where a = b and 0 elsewhere, in the type of the operands, with a for the
+// element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func EqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opEqualScalar, p, opts, data)
 }
@@ -2434,7 +2618,8 @@ func Full(p FullParams, opts ...Option) *Symbol {
 // Parameters:
 //   - NumHidden: number of outputs per sample; at least 1; required
 //   - NoBias: leave the bias out
-//   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed (switches flatten off)
+//   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed
+//     (switches flatten off)
 func FullyConnected(data *Symbol, p FullyConnectedParams, opts ...Option) *Symbol {
 	return compose(opFullyConnected, p, opts, data)
 }
@@ -2449,40 +2634,49 @@ func Gammaln(data *Symbol, opts ...Option) *Symbol {
 	return compose(opGammaln, op.NoParams{}, opts, data)
 }
 
-// GatherND looks elements, or slices, of data up. The first axis of indices has one entry per axis of data that it selects from: element (i, j) of the output is data[indices[0, i, j], indices[1, i, j], …]. Negative indices count from the end.
+// GatherND looks elements, or slices, of data up. The first axis of indices has one entry per axis
+// of data that it selects from: element (i, j) of the output is data[indices[0, i, j], indices[1,
+// i, j], …]. Negative indices count from the end.
 func GatherND(data, indices *Symbol, opts ...Option) *Symbol {
 	return compose(opGatherND, op.NoParams{}, opts, data, indices)
 }
 
-// GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.
+// GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved
+// graphs.
 func GradAdd(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opGradAdd, op.NoParams{}, opts, lhs, rhs)
 }
 
-// Greater computes 1 where a > b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// Greater computes 1 where a > b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func Greater(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opGreater, op.NoParams{}, opts, lhs, rhs)
 }
 
-// GreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// GreaterEqual computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, for operands of
+// one shape.
 func GreaterEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opGreaterEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// GreaterEqualScalar computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// GreaterEqualScalar computes 1 where a ≥ b and 0 elsewhere, in the type of the operands, with a
+// for the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func GreaterEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opGreaterEqualScalar, p, opts, data)
 }
 
-// GreaterScalar computes 1 where a > b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// GreaterScalar computes 1 where a > b and 0 elsewhere, in the type of the operands, with a for the
+// element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func GreaterScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opGreaterScalar, p, opts, data)
 }
@@ -2490,20 +2684,24 @@ func GreaterScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 // GridGenerator makes the grid of points at which BilinearSampler reads.
 //
 // The output has shape (n, 2, h, w): the coordinates x and y of every point, from -1 to 1 over the
-// image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which is
+// image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which
+// is
 // applied to (x, y, 1) of each position of the target. warp: data of shape (n, 2, h, w) is added to
 // the positions, in elements of the image. The coordinates along an axis of one position are NaN.
 //
 // Parameters:
-//   - TransformType: meaning of data: an affine matrix, or a displacement of every position; required
+//   - TransformType: meaning of data: an affine matrix, or a displacement of every position;
+//     required
 //   - TargetShape: height and width of the grid, for affine; (0, 0) by default
 func GridGenerator(data *Symbol, p GridGeneratorParams, opts ...Option) *Symbol {
 	return compose(opGridGenerator, p, opts, data)
 }
 
-// GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
+// GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for
+// embeddings.
 //
-// g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
+// g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history +
+// epsilon).
 // The history has shape (rows, 1).
 //
 // Parameters:
@@ -2517,7 +2715,8 @@ func GroupAdagradUpdate(weight, grad *Symbol, p GroupAdagradUpdateParams, opts .
 
 // GroupNorm normalizes groups of channels of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
-// Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_groups channels and all
+// Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_groups channels and
+// all
 // further axes; gamma and beta have one element per group, as in MXNet. The second and third output
 // are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are ignored.
 //
@@ -2538,7 +2737,8 @@ func HardSigmoid(data *Symbol, p HardSigmoidParams, opts ...Option) *Symbol {
 	return compose(opHardSigmoid, p, opts, data)
 }
 
-// Histogram counts how many elements fall into each bin and returns the counts, of type int64, and the edges. A bin contains its lower edge; the last one its upper edge too.
+// Histogram counts how many elements fall into each bin and returns the counts, of type int64, and
+// the edges. A bin contains its lower edge; the last one its upper edge too.
 //
 // Parameters:
 //   - BinCnt: number of bins of equal width; None: the input bins gives their edges
@@ -2556,7 +2756,8 @@ func Hypot(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func HypotScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opHypotScalar, p, opts, data)
 }
@@ -2568,7 +2769,8 @@ func Identity(data *Symbol, opts ...Option) *Symbol {
 
 // IdentityAttachKLSparseReg returns data and adds the gradient of a penalty that keeps it sparse.
 //
-// The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation (the
+// The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation
+// (the
 // output of a sigmoid) from sparseness_target t: its gradient is penalty·((1-t)/(1-a) - t/a). In
 // training the auxiliary state is updated: a = a·momentum + mean·(1-momentum).
 //
@@ -2580,7 +2782,8 @@ func IdentityAttachKLSparseReg(data *Symbol, p SparseRegParams, opts ...Option) 
 	return compose(opIdentityAttachKLSparseReg, p, opts, data)
 }
 
-// IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these are unknown.
+// IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these
+// are unknown.
 //
 // MXNet's name is _identity_with_attr_like_rhs.
 func IdentityWithAttrLike(lhs, rhs *Symbol, opts ...Option) *Symbol {
@@ -2590,7 +2793,8 @@ func IdentityWithAttrLike(lhs, rhs *Symbol, opts ...Option) *Symbol {
 // Im2Col copies the patches that a convolution reads to columns.
 //
 // Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches.
-// Elements in the padding are 0. The product of a convolution's weight with the columns is its output.
+// Elements in the padding are 0. The product of a convolution's weight with the columns is its
+// output.
 //
 // Parameters:
 //   - Kernel: extent of a patch: (w), (h, w) or (d, h, w); required
@@ -2612,12 +2816,14 @@ func ImageCrop(data *Symbol, p ImageCropParams, opts ...Option) *Symbol {
 	return compose(opImageCrop, p, opts, data)
 }
 
-// ImageFlipLeftRight mirrors an image of shape (h, w, c) with 1 or 3 channels: columns from right to left.
+// ImageFlipLeftRight mirrors an image of shape (h, w, c) with 1 or 3 channels: columns from right
+// to left.
 func ImageFlipLeftRight(data *Symbol, opts ...Option) *Symbol {
 	return compose(opImageFlipLeftRight, op.NoParams{}, opts, data)
 }
 
-// ImageFlipTopBottom mirrors an image of shape (h, w, c) with 1 or 3 channels: rows from bottom to top.
+// ImageFlipTopBottom mirrors an image of shape (h, w, c) with 1 or 3 channels: rows from bottom to
+// top.
 func ImageFlipTopBottom(data *Symbol, opts ...Option) *Symbol {
 	return compose(opImageFlipTopBottom, op.NoParams{}, opts, data)
 }
@@ -2628,7 +2834,8 @@ func ImageFlipTopBottom(data *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Mean: subtracted from data: one number per channel, or one for all; (0, 0, 0, 0) by default
-//   - Std: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by default
+//   - Std: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by
+//     default
 func ImageNormalize(data *Symbol, p ImageNormalizeParams, opts ...Option) *Symbol {
 	return compose(opImageNormalize, p, opts, data)
 }
@@ -2639,7 +2846,8 @@ func ImageToTensor(data *Symbol, opts ...Option) *Symbol {
 	return compose(opImageToTensor, op.NoParams{}, opts, data)
 }
 
-// IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.
+// IndexArray lists the index of every element, on a new last axis with one entry per axis of data,
+// or per given axis. It has type int64.
 //
 // MXNet's name is _contrib_index_array.
 //
@@ -2649,7 +2857,8 @@ func IndexArray(data *Symbol, p IndexArrayParams, opts ...Option) *Symbol {
 	return compose(opIndexArray, p, opts, data)
 }
 
-// IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of several rows for one place the last one stays.
+// IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of
+// several rows for one place the last one stays.
 //
 // MXNet's name is _contrib_index_copy.
 func IndexCopy(oldTensor, indexVector, newTensor *Symbol, opts ...Option) *Symbol {
@@ -2667,24 +2876,28 @@ func InstanceNorm(data *Symbol, p InstanceNormParams, opts ...Option) *Symbol {
 	return compose(opInstanceNorm, p, opts, data)
 }
 
-// KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the output is the Kronecker product of the columns j of the inputs.
+// KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the
+// output is the Kronecker product of the columns j of the inputs.
 func KhatriRao(data []*Symbol, opts ...Option) *Symbol {
 	return compose(opKhatriRao, KhatriRaoParams{}, opts, data...)
 }
 
 // L2Normalization divides parts of data by their Euclidean norm, sqrt(Σx² + eps).
 //
-// A part is a sample (instance), all positions of one channel of a sample (spatial), or all channels
+// A part is a sample (instance), all positions of one channel of a sample (spatial), or all
+// channels
 // of one position of a sample (channel).
 //
 // Parameters:
 //   - Eps: added to the sum of squares; 1e-10 by default
-//   - Mode: what is normalized: samples, the positions of a channel, the channels of a position; one of instance, spatial, channel, instance by default
+//   - Mode: what is normalized: samples, the positions of a channel, the channels of a position;
+//     one of instance, spatial, channel, instance by default
 func L2Normalization(data *Symbol, p L2NormalizationParams, opts ...Option) *Symbol {
 	return compose(opL2Normalization, p, opts, data)
 }
 
-// LRN (local response normalization) divides each element by a power of its neighbours' mean square.
+// LRN (local response normalization) divides each element by a power of its neighbours' mean
+// square.
 //
 // output = x/(knorm + alpha/nsize·Σx²)^beta, where the sum runs over the nsize channels around that
 // of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).
@@ -2698,7 +2911,8 @@ func LRN(data *Symbol, p LRNParams, opts ...Option) *Symbol {
 	return compose(opLRN, p, opts, data)
 }
 
-// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and gradient.
+// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and
+// gradient.
 //
 // g = clip(rescale_grad·grad); mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
 // output = mean'/(sqrt(var') + epsilon) + wd·weight, where mean' and var' are corrected for bias by
@@ -2732,7 +2946,8 @@ func LambUpdatePhase2(weight, g, r1, r2 *Symbol, p LambUpdatePhase2Params, opts 
 
 // LayerNorm normalizes along one axis: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
-// Mean and (biased) variance are taken over the axis for every position of the other axes; gamma and
+// Mean and (biased) variance are taken over the axis for every position of the other axes; gamma
+// and
 // beta have one element per position of the axis. The second and third output are the mean and
 // sqrt(var + eps), of the shape of data with the axis of extent 1; their gradients are ignored.
 //
@@ -2746,13 +2961,15 @@ func LayerNorm(data *Symbol, p LayerNormParams, opts ...Option) *Symbol {
 
 // LeakyReLU passes positive values on and bends negative ones.
 //
-// leaky multiplies them by slope; prelu by the learned gamma, one per channel or a single one; rrelu
+// leaky multiplies them by slope; prelu by the learned gamma, one per channel or a single one;
+// rrelu
 // by a slope drawn between lower_bound and upper_bound for each element in training, by the middle
 // of both otherwise; elu gives slope·(exp(x)-1); selu is elu scaled to keep mean and variance; gelu
 // is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
 // scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.
 //
-// NaN stays NaN. Its gradient is NaN for elu and slope for leaky; MXNet with oneDNN gives 1 for both, and
+// NaN stays NaN. Its gradient is NaN for elu and slope for leaky; MXNet with oneDNN gives 1 for
+// both, and
 // slope for the gradient of elu at positive numbers near zero.
 //
 // Optional inputs, given by [With]: gamma.
@@ -2766,35 +2983,42 @@ func LeakyReLU(data *Symbol, p LeakyReLUParams, opts ...Option) *Symbol {
 	return compose(opLeakyReLU, p, opts, data)
 }
 
-// Lesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// Lesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func Lesser(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opLesser, op.NoParams{}, opts, lhs, rhs)
 }
 
-// LesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LesserEqual computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, for operands of
+// one shape.
 func LesserEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opLesserEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// LesserEqualScalar computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LesserEqualScalar computes 1 where a ≤ b and 0 elsewhere, in the type of the operands, with a for
+// the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LesserEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLesserEqualScalar, p, opts, data)
 }
 
-// LesserScalar computes 1 where a < b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LesserScalar computes 1 where a < b and 0 elsewhere, in the type of the operands, with a for the
+// element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LesserScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLesserScalar, p, opts, data)
 }
 
-// LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has shape (1,). The gradient of a singular matrix is zero, as in MXNet.
+// LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has
+// shape (1,). The gradient of a singular matrix is zero, as in MXNet.
 func LinalgDet(A *Symbol, opts ...Option) *Symbol {
 	return compose(opLinalgDet, op.NoParams{}, opts, A)
 }
@@ -2814,13 +3038,17 @@ func LinalgExtractdiag(A *Symbol, p BandParams, opts ...Option) *Symbol {
 // column.
 //
 // Parameters:
-//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
-//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
+//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below
+//     (negative) the main one
+//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches
+//     lower off)
 func LinalgExtracttrian(A *Symbol, p TriangleParams, opts ...Option) *Symbol {
 	return compose(opLinalgExtracttrian, p, opts, A)
 }
 
-// LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.
+// LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The
+// outputs are Q (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK
+// chooses them.
 //
 // Its gradient has no gradient in turn: it is not provided.
 func LinalgGelqf(A *Symbol, opts ...Option) *Symbol {
@@ -2829,7 +3057,8 @@ func LinalgGelqf(A *Symbol, opts ...Option) *Symbol {
 
 // LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
 //
-// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
+// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis,
+// their
 // rows; the other axes form the batch and are equal for all operands.
 //
 // Parameters:
@@ -2844,7 +3073,8 @@ func LinalgGemm(A, B, C *Symbol, p GemmParams, opts ...Option) *Symbol {
 
 // LinalgGemm2 computes alpha·op(A)·op(B) for each matrix of a batch.
 //
-// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
+// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis,
+// their
 // rows; the other axes form the batch and are equal for all operands.
 //
 // Parameters:
@@ -2869,16 +3099,21 @@ func LinalgMakediag(A *Symbol, p BandParams, opts ...Option) *Symbol {
 	return compose(opLinalgMakediag, p, opts, A)
 }
 
-// LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packs it. Other elements are zero.
+// LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian
+// packs it. Other elements are zero.
 //
 // Parameters:
-//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
-//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
+//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below
+//     (negative) the main one
+//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches
+//     lower off)
 func LinalgMaketrian(A *Symbol, p TriangleParams, opts ...Option) *Symbol {
 	return compose(opLinalgMaketrian, p, opts, A)
 }
 
-// LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the factor fills is read; its gradient is symmetric.
+// LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch:
+// the lower triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only
+// the triangle of A that the factor fills is read; its gradient is symmetric.
 //
 // Parameters:
 //   - Upper: whether the factor is the lower triangular one; else the upper (switches lower off)
@@ -2886,7 +3121,8 @@ func LinalgPotrf(A *Symbol, p CholeskyParams, opts ...Option) *Symbol {
 	return compose(opLinalgPotrf, p, opts, A)
 }
 
-// LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the factor that LinalgPotrf returned to the inverse of the original matrix.
+// LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an
+// upper one: from the factor that LinalgPotrf returned to the inverse of the original matrix.
 //
 // Parameters:
 //   - Upper: whether the factor is the lower triangular one; else the upper (switches lower off)
@@ -2894,17 +3130,23 @@ func LinalgPotri(A *Symbol, p CholeskyParams, opts ...Option) *Symbol {
 	return compose(opLinalgPotri, p, opts, A)
 }
 
-// LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch. For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.
+// LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix
+// of a batch. For a single matrix the outputs have shape (1,). No gradient flows through the sign,
+// none at all to a singular matrix.
 func LinalgSlogdet(A *Symbol, opts ...Option) *Symbol {
 	return compose(opLinalgSlogdet, op.NoParams{}, opts, A)
 }
 
-// LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix the output has shape (1,).
+// LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a
+// single matrix the output has shape (1,).
 func LinalgSumlogdiag(A *Symbol, opts ...Option) *Symbol {
 	return compose(opLinalgSumlogdiag, op.NoParams{}, opts, A)
 }
 
-// LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order. Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.
+// LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A =
+// Uᵀ·diag(L)·U. The outputs are U, whose rows are the vectors, each with its largest element
+// positive, and L in ascending order. Only the lower triangle of A is read; its gradient is
+// symmetric, and infinite where eigenvalues are equal.
 //
 // Its gradient has no gradient in turn: it is not provided.
 func LinalgSyevd(A *Symbol, opts ...Option) *Symbol {
@@ -2920,7 +3162,8 @@ func LinalgSyrk(A *Symbol, p SyrkParams, opts ...Option) *Symbol {
 	return compose(opLinalgSyrk, p, opts, A)
 }
 
-// LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
+// LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A
+// is triangular: its other triangle is not read. op(A) is A or its transpose.
 //
 // Parameters:
 //   - Transpose: use the transpose of A
@@ -2931,7 +3174,8 @@ func LinalgTrmm(A, B *Symbol, p TriangularParams, opts ...Option) *Symbol {
 	return compose(opLinalgTrmm, p, opts, A, B)
 }
 
-// LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
+// LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a
+// batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
 //
 // Parameters:
 //   - Transpose: use the transpose of A
@@ -2944,7 +3188,8 @@ func LinalgTrsm(A, B *Symbol, p TriangularParams, opts ...Option) *Symbol {
 
 // LinearRegressionOutput returns data; its loss is half the squared error.
 //
-// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
+// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs
+// per
 // sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
@@ -2986,7 +3231,9 @@ func Log2(data *Symbol, opts ...Option) *Symbol {
 	return compose(opLog2, op.NoParams{}, opts, data)
 }
 
-// LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
+// LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length,
+// elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in
+// all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -2999,16 +3246,19 @@ func LogSoftmax(data *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
 	return compose(opLogSoftmax, p, opts, data)
 }
 
-// LogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands,
+// for operands of one shape.
 func LogicalAnd(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opLogicalAnd, op.NoParams{}, opts, lhs, rhs)
 }
 
-// LogicalAndScalar computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LogicalAndScalar computes 1 where a and b are not zero and 0 elsewhere, in the type of the
+// operands, with a for the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LogicalAndScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLogicalAndScalar, p, opts, data)
 }
@@ -3018,37 +3268,45 @@ func LogicalNot(data *Symbol, opts ...Option) *Symbol {
 	return compose(opLogicalNot, op.NoParams{}, opts, data)
 }
 
-// LogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LogicalOr computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, for
+// operands of one shape.
 func LogicalOr(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opLogicalOr, op.NoParams{}, opts, lhs, rhs)
 }
 
-// LogicalOrScalar computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LogicalOrScalar computes 1 where a or b is not zero and 0 elsewhere, in the type of the operands,
+// with a for the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LogicalOrScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLogicalOrScalar, p, opts, data)
 }
 
-// LogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
+// LogicalXor computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of
+// the operands, for operands of one shape.
 func LogicalXor(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opLogicalXor, op.NoParams{}, opts, lhs, rhs)
 }
 
-// LogicalXorScalar computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// LogicalXorScalar computes 1 where exactly one of a and b is not zero and 0 elsewhere, in the type
+// of the operands, with a for the element and b for the number for every element x and the number
+// s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func LogicalXorScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLogicalXorScalar, p, opts, data)
 }
 
 // LogisticRegressionOutput is the sigmoid of data; its loss is the cross entropy.
 //
-// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
+// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs
+// per
 // sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
@@ -3057,10 +3315,12 @@ func LogisticRegressionOutput(data *Symbol, p RegressionParams, opts ...Option) 
 	return compose(opLogisticRegressionOutput, p, opts, data)
 }
 
-// MAERegressionOutput returns data; its loss is the absolute error. The gradient is -1 where output and
+// MAERegressionOutput returns data; its loss is the absolute error. The gradient is -1 where output
+// and
 // label are equal or NaN.
 //
-// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
+// The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs
+// per
 // sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
@@ -3071,7 +3331,8 @@ func MAERegressionOutput(data *Symbol, p RegressionParams, opts ...Option) *Symb
 
 // MPAdamWUpdate is the operator _mp_adamw_update.
 //
-// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and
+// Hutter 2019).
 //
 // g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
 // mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
@@ -3092,7 +3353,8 @@ func MPAdamWUpdate(weight, grad, rescaleGrad *Symbol, p AdamWUpdateParams, opts 
 
 // MPLambUpdatePhase1 is the operator mp_lamb_update_phase1.
 //
-// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and gradient.
+// LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and
+// gradient.
 //
 // g = clip(rescale_grad·grad); mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
 // output = mean'/(sqrt(var') + epsilon) + wd·weight, where mean' and var' are corrected for bias by
@@ -3132,7 +3394,8 @@ func MPLambUpdatePhase2(weight, g, r1, r2 *Symbol, p LambUpdatePhase2Params, opt
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
 //
-// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the
+// decay in the momentum; here both
 // are of the formula.
 // The weight may have low precision: weight32 is the exact one, and the output is rounded from it.
 //
@@ -3159,7 +3422,8 @@ func MPNAGMomUpdate(weight, grad *Symbol, p NAGMomUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func MPSGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opMPSGDMomUpdate, p, opts, weight, grad)
 }
@@ -3176,7 +3440,8 @@ func MPSGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func MPSGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opMPSGDUpdate, p, opts, weight, grad)
 }
@@ -3190,12 +3455,15 @@ func MPSGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbo
 // Parameters:
 //   - GradScale: value of the gradient; 1 by default
 //   - ValidThresh: elements above it count as valid
-//   - Normalization: divisor of the gradient: 1, the number of rows, or the number of valid elements; one of null, batch, valid, null by default
+//   - Normalization: divisor of the gradient: 1, the number of rows, or the number of valid
+//     elements; one of null, batch, valid, null by default
 func MakeLoss(data *Symbol, p MakeLossParams, opts ...Option) *Symbol {
 	return compose(opMakeLoss, p, opts, data)
 }
 
-// Max computes the largest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
+// Max computes the largest element, NaN if there is one, over the given axes, over all of them if
+// none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no
+// elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3214,12 +3482,14 @@ func Maximum(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MaximumScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMaximumScalar, p, opts, data)
 }
 
-// Mean computes the mean over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Mean computes the mean over the given axes, over all of them if none are given. Reducing all axes
+// gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3229,7 +3499,9 @@ func Mean(data *Symbol, p ReduceParams, opts ...Option) *Symbol {
 	return compose(opMean, p, opts, data)
 }
 
-// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
+// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if
+// none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no
+// elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3248,7 +3520,8 @@ func Minimum(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MinimumScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMinimumScalar, p, opts, data)
 }
@@ -3257,7 +3530,8 @@ func MinimumScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MinusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMinusScalar, p, opts, data)
 }
@@ -3267,16 +3541,19 @@ func Mod(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opMod, op.NoParams{}, opts, lhs, rhs)
 }
 
-// ModScalar computes x modulo s, with the sign of s; 0 where s is 0 for every element x and the number s.
+// ModScalar computes x modulo s, with the sign of s; 0 where s is 0 for every element x and the
+// number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func ModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opModScalar, p, opts, data)
 }
 
-// Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.
+// Moments computes the mean and the variance (of the whole population) over the given axes, over
+// all of them if none are given.
 //
 // Parameters:
 //   - Axes: axes to reduce; none: all
@@ -3289,17 +3566,20 @@ func Moments(data *Symbol, p MomentsParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func MulScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMulScalar, p, opts, data)
 }
 
 // MultiAdamWUpdate (_multi_adamw_update) is one step of AdamW for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last input, rescale_grad, has one element.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3314,7 +3594,8 @@ func MultiAdamWUpdate(data []*Symbol, p MultiAdamWUpdateParams, opts ...Option) 
 	return compose(opMultiAdamWUpdate, p, opts, data...)
 }
 
-// MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).
+// MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0
+// otherwise. The output has shape (1).
 //
 // Parameters:
 //   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
@@ -3325,7 +3606,8 @@ func MultiAllFinite(data []*Symbol, p MultiAllFiniteParams, opts ...Option) *Sym
 // MultiBoxDetection converts predictions for anchors to detections (Liu et al. 2016).
 //
 // cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor
-// (1, a, 4). The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom),
+// (1, a, 4). The output has shape (n, a, 6): rows (class - 1, probability, left, top, right,
+// bottom),
 // the most probable first. Rows with class -1 are not detections: suppressed detections keep their
 // other numbers, rows behind the last detection are all -1. There is no gradient.
 //
@@ -3335,10 +3617,13 @@ func MultiAllFinite(data []*Symbol, p MultiAllFiniteParams, opts ...Option) *Sym
 //   - NoClip: do not clip boxes at the border of the image (switches clip off)
 //   - Threshold: least probability of a detection; 0.01 by default
 //   - BackgroundID: accepted for compatibility, the background is class 0
-//   - NMSThreshold: least overlap at which the less probable box is suppressed; outside (0, 1]: no sorting, no suppression; 0.5 by default
+//   - NMSThreshold: least overlap at which the less probable box is suppressed; outside (0, 1]: no
+//     sorting, no suppression; 0.5 by default
 //   - ForceSuppress: compare boxes of different classes too
-//   - Variances: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
-//   - NMSTopK: number of detections with the highest probability that are used; 0 or less: all; -1 by default
+//   - Variances: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by
+//     default
+//   - NMSTopK: number of detections with the highest probability that are used; 0 or less: all; -1
+//     by default
 func MultiBoxDetection(clsProb, locPred, anchor *Symbol, p MultiBoxDetectionParams, opts ...Option) *Symbol {
 	return compose(opMultiBoxDetection, p, opts, clsProb, locPred, anchor)
 }
@@ -3353,9 +3638,11 @@ func MultiBoxDetection(clsProb, locPred, anchor *Symbol, p MultiBoxDetectionPara
 //
 // Parameters:
 //   - Sizes: sizes of boxes; the first size is combined with all ratios; (1,) by default
-//   - Ratios: ratios of width to height; the first ratio is combined with all sizes; (1,) by default
+//   - Ratios: ratios of width to height; the first ratio is combined with all sizes; (1,) by
+//     default
 //   - Clip: clip boxes at the border of the image
-//   - Steps: distance of centres along y and x, as a share of the image; -1: 1 / number of positions; (-1, -1) by default
+//   - Steps: distance of centres along y and x, as a share of the image; -1: 1 / number of
+//     positions; (-1, -1) by default
 //   - Offsets: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
 func MultiBoxPrior(data *Symbol, p MultiBoxPriorParams, opts ...Option) *Symbol {
 	return compose(opMultiBoxPrior, p, opts, data)
@@ -3363,21 +3650,29 @@ func MultiBoxPrior(data *Symbol, p MultiBoxPriorParams, opts ...Option) *Symbol 
 
 // MultiBoxTarget assigns labels to anchors and computes their training targets (Liu et al. 2016).
 //
-// anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...)
-// that end at a row of -1, cls_pred (n, classes, a). Each label gets its best anchor; other anchors get
-// the label that they overlap most, if they overlap it enough. The outputs are loc_target (n, 4·a), the
-// offsets from anchors to labels, loc_mask of the same shape, 1 for positive anchors, and cls_target
+// anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom,
+// ...)
+// that end at a row of -1, cls_pred (n, classes, a). Each label gets its best anchor; other anchors
+// get
+// the label that they overlap most, if they overlap it enough. The outputs are loc_target (n, 4·a),
+// the
+// offsets from anchors to labels, loc_mask of the same shape, 1 for positive anchors, and
+// cls_target
 // (n, a): the class plus one, 0 for background, ignore_label for ignored anchors. With mining the
-// negative anchors are the anchors with the lowest probability of background. In images without labels
+// negative anchors are the anchors with the lowest probability of background. In images without
+// labels
 // all anchors are ignored. There is no gradient.
 //
 // MXNet's name is _contrib_MultiBoxTarget.
 //
 // Parameters:
-//   - OverlapThreshold: overlap above which an anchor gets the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
+//   - OverlapThreshold: overlap above which an anchor gets the class of a label; 0 or less: only
+//     the best anchor of a label does; 0.5 by default
 //   - IgnoreLabel: class of anchors that are neither positive nor negative; -1 by default
-//   - NegativeMiningRatio: negative anchors per positive one; 0 or less: all others are negative; -1 by default
-//   - NegativeMiningThresh: overlap below which an anchor can be negative, with mining; 0.5 by default
+//   - NegativeMiningRatio: negative anchors per positive one; 0 or less: all others are negative;
+//     -1 by default
+//   - NegativeMiningThresh: overlap below which an anchor can be negative, with mining; 0.5 by
+//     default
 //   - MinimumNegativeSamples: accepted for compatibility, without effect
 //   - Variances: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
 func MultiBoxTarget(anchor, label, clsPred *Symbol, p MultiBoxTargetParams, opts ...Option) *Symbol {
@@ -3386,9 +3681,11 @@ func MultiBoxTarget(anchor, label, clsPred *Symbol, p MultiBoxTargetParams, opts
 
 // MultiLambUpdate (_multi_lamb_update) is one step of LAMB, both phases, for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LearningRates: learning rate of each weight; required
@@ -3422,10 +3719,12 @@ func MultiLars(lrs, weightsSumSq, gradsSumSq, wds *Symbol, p MultiLarsParams, op
 
 // MultiMPAdamWUpdate (_multi_mp_adamw_update) is one step of AdamW for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last input, rescale_grad, has one element.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3442,9 +3741,11 @@ func MultiMPAdamWUpdate(data []*Symbol, p MultiAdamWUpdateParams, opts ...Option
 
 // MultiMPLambUpdate (_multi_mp_lamb_update) is one step of LAMB, both phases, for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LearningRates: learning rate of each weight; required
@@ -3463,11 +3764,14 @@ func MultiMPLambUpdate(data []*Symbol, p MultiLambUpdateParams, opts ...Option) 
 	return compose(opMultiMPLambUpdate, p, opts, data...)
 }
 
-// MultiMPSGDMomUpdate (multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// MultiMPSGDMomUpdate (multi_mp_sgd_mom_update) is one step of gradient descent with momentum for
+// many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3480,11 +3784,14 @@ func MultiMPSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Opti
 	return compose(opMultiMPSGDMomUpdate, p, opts, data...)
 }
 
-// MultiMPSGDUpdate (multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+// MultiMPSGDUpdate (multi_mp_sgd_update) is one step of stochastic gradient descent for many
+// weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3501,7 +3808,8 @@ func MultiMPSGDUpdate(data []*Symbol, p MultiSGDUpdateParams, opts ...Option) *S
 // MXNet's name is _contrib_MultiProposal.
 //
 // Parameters:
-//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by
+//     default
 //   - PostNMSTopN: number of proposals per image; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
 //   - MinSize: least height and width of a box, in the image before scaling; 16 by default
@@ -3514,11 +3822,14 @@ func MultiProposal(clsProb, bboxPred, imInfo *Symbol, p ProposalParams, opts ...
 	return compose(opMultiProposal, p, opts, clsProb, bboxPred, imInfo)
 }
 
-// MultiSGDMomUpdate (multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// MultiSGDMomUpdate (multi_sgd_mom_update) is one step of gradient descent with momentum for many
+// weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3533,9 +3844,11 @@ func MultiSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Option
 
 // MultiSGDUpdate (multi_sgd_update) is one step of stochastic gradient descent for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - LRs: learning rate of each weight; required
@@ -3556,7 +3869,8 @@ func MultiSumSq(data []*Symbol, opts ...Option) *Symbol {
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
 //
-// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the
+// decay in the momentum; here both
 // are of the formula.
 //
 // Parameters:
@@ -3569,7 +3883,8 @@ func NAGMomUpdate(weight, grad *Symbol, p NAGMomUpdateParams, opts ...Option) *S
 	return compose(opNAGMomUpdate, p, opts, weight, grad)
 }
 
-// NanProd computes the product, with NaN counting as one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// NanProd computes the product, with NaN counting as one, over the given axes, over all of them if
+// none are given. Reducing all axes gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3579,7 +3894,9 @@ func NanProd(data *Symbol, p ReduceParams, opts ...Option) *Symbol {
 	return compose(opNanProd, p, opts, data)
 }
 
-// NanSum computes the sum, with NaN counting as zero and infinite sums as in Sum (NaN in MXNet), over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// NanSum computes the sum, with NaN counting as zero and infinite sums as in Sum (NaN in MXNet),
+// over the given axes, over all of them if none are given. Reducing all axes gives shape (1,)
+// unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3594,7 +3911,9 @@ func Negative(data *Symbol, opts ...Option) *Symbol {
 	return compose(opNegative, op.NoParams{}, opts, data)
 }
 
-// Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given. With an infinite element it is +Inf, in MXNet NaN.
+// Norm computes the sum of absolute values, or the square root of the sum of squares, over the
+// given axes, over all of them if none are given. With an infinite element it is +Inf, in MXNet
+// NaN.
 //
 // Parameters:
 //   - Ord: 1: sum of absolute values, 2: Euclidean; at least 1; 2 by default
@@ -3605,21 +3924,25 @@ func Norm(data *Symbol, p NormParams, opts ...Option) *Symbol {
 	return compose(opNorm, p, opts, data)
 }
 
-// NotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands of one shape.
+// NotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands of one
+// shape.
 func NotEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opNotEqual, op.NoParams{}, opts, lhs, rhs)
 }
 
-// NotEqualScalar computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, with a for the element and b for the number for every element x and the number s.
+// NotEqualScalar computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, with a for
+// the element and b for the number for every element x and the number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func NotEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opNotEqualScalar, p, opts, data)
 }
 
-// OneHot replaces every index by a vector of the given depth that is on_value at the index and off_value elsewhere; everywhere for an index out of range.
+// OneHot replaces every index by a vector of the given depth that is on_value at the index and
+// off_value elsewhere; everywhere for an index out of range.
 //
 // Parameters:
 //   - Depth: extent of the new axis; at least 0; required
@@ -3651,8 +3974,10 @@ func OnesLike(data *Symbol, opts ...Option) *Symbol {
 // pad_width has two numbers per axis; those of the first two axes are zero.
 //
 // Parameters:
-//   - Mode: what is added: a constant, the nearest element, the mirror image without the edge; required
-//   - PadWidth: elements added before and after each axis: (before_1, after_1, before_2, ...); required
+//   - Mode: what is added: a constant, the nearest element, the mirror image without the edge;
+//     required
+//   - PadWidth: elements added before and after each axis: (before_1, after_1, before_2, ...);
+//     required
 //   - ConstantValue: the constant
 func Pad(data *Symbol, p PadParams, opts ...Option) *Symbol {
 	return compose(opPad, p, opts, data)
@@ -3663,7 +3988,8 @@ func Pad(data *Symbol, p PadParams, opts ...Option) *Symbol {
 // Parameters:
 //   - Axis: axis to select from; None: the flattened array; -1 by default
 //   - KeepDims: keep the axis with extent one
-//   - Mode: what becomes of an index out of range: the nearest one, or the rest of a division; one of clip, wrap, clip by default
+//   - Mode: what becomes of an index out of range: the nearest one, or the rest of a division; one
+//     of clip, wrap, clip by default
 func Pick(data, index *Symbol, p PickParams, opts ...Option) *Symbol {
 	return compose(opPick, p, opts, data, index)
 }
@@ -3672,7 +3998,8 @@ func Pick(data, index *Symbol, p PickParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func PlusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opPlusScalar, p, opts, data)
 }
@@ -3682,7 +4009,8 @@ func PlusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 // Data has shape (n, c, [d,] [h,] w), or channels last where layout says so. With extent x padded
 // on both sides, the output has floor((x + 2·pad - kernel)/stride) + 1 positions (valid), as many
 // with the ceiling (full), or ceil((x + 2·pad)/stride) (same). Windows are cut off at the padding;
-// max and lp see no padding, avg counts it unless count_include_pad is false. Strides and pads beyond
+// max and lp see no padding, avg counts it unless count_include_pad is false. Strides and pads
+// beyond
 // the axes of the kernel are passed over, as in MXNet.
 //
 // Parameters:
@@ -3690,7 +4018,8 @@ func PlusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - PoolType: what is made of a window; one of max, avg, sum, lp, max by default
 //   - GlobalPool: the window covers everything; kernel, stride and pad are not read
 //   - CudnnOff: accepted for compatibility, without effect
-//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, same, valid by default
+//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, same, valid
+//     by default
 //   - Stride: step of the window, 1 by default
 //   - Pad: extent added on both sides, 0 by default
 //   - PValue: exponent of lp: 1, 2 or 3
@@ -3702,14 +4031,16 @@ func Pooling(data *Symbol, p PoolingParams, opts ...Option) *Symbol {
 
 // PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
 //
-// It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
+// It differs from Pooling in that the padding counts as zeros for max, that avg always divides by
+// the
 // full extent of the window, and that all elements equal to the maximum get its gradient.
 //
 // Parameters:
 //   - Kernel: extent of the window: (h, w)
 //   - PoolType: what is made of a window; one of max, avg, sum, max by default
 //   - GlobalPool: the window covers everything
-//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, valid by default
+//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, valid by
+//     default
 //   - Stride: step of the window, 1 by default
 //   - Pad: zeros added on both sides, 0 by default
 func PoolingV1(data *Symbol, p PoolingV1Params, opts ...Option) *Symbol {
@@ -3725,17 +4056,21 @@ func Power(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func PowerScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opPowerScalar, p, opts, data)
 }
 
-// PreloadedMultiMPSGDMomUpdate (preloaded_multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// PreloadedMultiMPSGDMomUpdate (preloaded_multi_mp_sgd_mom_update) is one step of gradient descent
+// with momentum for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - Momentum: share of the last step that is repeated
@@ -3746,12 +4081,15 @@ func PreloadedMultiMPSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams,
 	return compose(opPreloadedMultiMPSGDMomUpdate, p, opts, data...)
 }
 
-// PreloadedMultiMPSGDUpdate (preloaded_multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+// PreloadedMultiMPSGDUpdate (preloaded_multi_mp_sgd_update) is one step of stochastic gradient
+// descent for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - RescaleGrad: factor of the gradients; 1 by default
@@ -3761,12 +4099,15 @@ func PreloadedMultiMPSGDUpdate(data []*Symbol, p PreloadedSGDUpdateParams, opts 
 	return compose(opPreloadedMultiMPSGDUpdate, p, opts, data...)
 }
 
-// PreloadedMultiSGDMomUpdate (preloaded_multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+// PreloadedMultiSGDMomUpdate (preloaded_multi_sgd_mom_update) is one step of gradient descent with
+// momentum for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - Momentum: share of the last step that is repeated
@@ -3777,12 +4118,15 @@ func PreloadedMultiSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams, o
 	return compose(opPreloadedMultiSGDMomUpdate, p, opts, data...)
 }
 
-// PreloadedMultiSGDUpdate (preloaded_multi_sgd_update) is one step of stochastic gradient descent for many weights.
+// PreloadedMultiSGDUpdate (preloaded_multi_sgd_update) is one step of stochastic gradient descent
+// for many weights.
 //
-// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of
+// the next.
 // The last two inputs are vectors of learning rates and weight decays.
 //
-// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to
+// replace them.
 //
 // Parameters:
 //   - RescaleGrad: factor of the gradients; 1 by default
@@ -3792,7 +4136,8 @@ func PreloadedMultiSGDUpdate(data []*Symbol, p PreloadedSGDUpdateParams, opts ..
 	return compose(opPreloadedMultiSGDUpdate, p, opts, data...)
 }
 
-// Prod computes the product over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Prod computes the product over the given axes, over all of them if none are given. Reducing all
+// axes gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3802,20 +4147,26 @@ func Prod(data *Symbol, p ReduceParams, opts ...Option) *Symbol {
 	return compose(opProd, p, opts, data)
 }
 
-// Proposal makes regions of interest from a region proposal network (Ren et al. 2015), for one image.
+// Proposal makes regions of interest from a region proposal network (Ren et al. 2015), for one
+// image.
 //
 // cls_prob has shape (1, 2·a, h, w), background before foreground, bbox_pred (1, 4·a, h, w) and
-// im_info (1, 3): height, width and scale of the image; a is the number of scales times the number of
-// ratios. Anchors are shifted by bbox_pred, clipped at the border of the image, sorted by probability,
+// im_info (1, 3): height, width and scale of the image; a is the number of scales times the number
+// of
+// ratios. Anchors are shifted by bbox_pred, clipped at the border of the image, sorted by
+// probability,
 // and boxes that overlap a better one are removed. Boxes that are too small, and positions outside
-// the image, come last. The output has rpn_post_nms_top_n rows (image, left, top, right, bottom); if
-// there are fewer boxes, they are repeated from the first on. The scores are a second output. There is
+// the image, come last. The output has rpn_post_nms_top_n rows (image, left, top, right, bottom);
+// if
+// there are fewer boxes, they are repeated from the first on. The scores are a second output. There
+// is
 // no gradient.
 //
 // MXNet's name is _contrib_Proposal.
 //
 // Parameters:
-//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by
+//     default
 //   - PostNMSTopN: number of proposals per image; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
 //   - MinSize: least height and width of a box, in the image before scaling; 16 by default
@@ -3832,7 +4183,8 @@ func Proposal(clsProb, bboxPred, imInfo *Symbol, p ProposalParams, opts ...Optio
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RDivScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRDivScalar, p, opts, data)
 }
@@ -3877,16 +4229,19 @@ func RMSPropUpdate(weight, grad *Symbol, p RMSPropUpdateParams, opts ...Option) 
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RMinusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRMinusScalar, p, opts, data)
 }
 
-// RModScalar computes s modulo x, with the sign of x; 0 where x is 0 for every element x and the number s.
+// RModScalar computes s modulo x, with the sign of x; 0 where x is 0 for every element x and the
+// number s.
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRModScalar, p, opts, data)
 }
@@ -3895,25 +4250,32 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //
 // Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
 // being state_size, or projection_size if it is given. States have shape
-// (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch, state_size).
+// (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch,
+// state_size).
 // With W the weights, b the biases, v and u for input and state, a step is
 //
 //	rnn_relu, rnn_tanh: h' = f(Wv·x + bv + Wu·h + bu)
-//	lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
+//
+// lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
+//
 //	gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu),
 //	      n = tanh(Wv·x + bv + r·(Wu·h + bu))
 //
 // The vector of parameters holds all weights, then all biases. Weights are ordered by layers and,
-// within a layer, by directions: weights of the input (gates·state_size, input), weights of the state
+// within a layer, by directions: weights of the input (gates·state_size, input), weights of the
+// state
 // (gates·state_size, size) and, with a projection, its weights (size, state_size). Biases have the
 // same order, biases of the input before biases of the state. A variable of parameters without an
-// initializer gets fusedrnn: the initializer of the model fills the matrix of every gate, biases are 0.
+// initializer gets fusedrnn: the initializer of the model fills the matrix of every gate, biases
+// are 0.
 // States that are variables are initially zeros.
 //
-// With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
+// With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end
+// are
 // zero, the last state is the state at its end, and the backward direction starts there.
 //
-// Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made of basic operators can be differentiated again.
+// Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made
+// of basic operators can be differentiated again.
 //
 // Optional inputs, given by [With]: state_cell, sequence_length.
 //
@@ -3922,7 +4284,8 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - NumLayers: number of stacked layers; 1 to 16384; required
 //   - Bidirectional: read every sequence in both directions
 //   - Mode: kind of cell; required
-//   - P: dropout probability, below 1, of the outputs of a layer before the next; in training only; at least 0
+//   - P: dropout probability, below 1, of the outputs of a layer before the next; in training only;
+//     at least 0
 //   - StateOutputs: also return the last states
 //   - ProjectionSize: size to which an LSTM projects its outputs; at least 1
 //   - StateClipMin: accepted for compatibility, without effect as in MXNet's kernels for CPUs
@@ -3933,8 +4296,10 @@ func RNN(data *Symbol, p RNNParams, opts ...Option) *Symbol {
 	return compose(opRNN, p, opts, data)
 }
 
-// RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for inference:
-// where the extents of several inputs are unknown, they share equally the extent of the output that the others leave.
+// RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for
+// inference:
+// where the extents of several inputs are unknown, they share equally the extent of the output that
+// the others leave.
 //
 // Parameters:
 //   - Dim: axis along which the inputs are joined; 1 by default
@@ -3947,15 +4312,18 @@ func RNNParamConcat(data []*Symbol, p ConcatParams, opts ...Option) *Symbol {
 // Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
 // (r, c, height, width). Samples are distributed evenly over a part and interpolated between four
 // elements; coordinates are not rounded. Samples more than one element outside the image are 0.
-// With position_sensitive the output has c/(height·width) channels. Regions of images that data does
+// With position_sensitive the output has c/(height·width) channels. Regions of images that data
+// does
 // not have give 0. rois get no gradient.
 //
 // MXNet's name is _contrib_ROIAlign.
 //
 // Parameters:
 //   - PooledSize: height and width of the output; required
-//   - SpatialScale: factor from coordinates of regions to coordinates of data, at most 1; at least 0; required
-//   - SampleRatio: samples per part and axis; -1: the size of a part in elements of data, rounded up; -1 by default
+//   - SpatialScale: factor from coordinates of regions to coordinates of data, at most 1; at least
+//     0; required
+//   - SampleRatio: samples per part and axis; -1: the size of a part in elements of data, rounded
+//     up; -1 by default
 //   - PositionSensitive: every part of a region reads separate channels
 //   - Aligned: coordinates start at the corner of the first element, not at its centre
 func ROIAlign(data, rois *Symbol, p ROIAlignParams, opts ...Option) *Symbol {
@@ -3982,7 +4350,8 @@ func ROIPooling(data, rois *Symbol, p ROIPoolingParams, opts ...Option) *Symbol 
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
 func RPowerScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRPowerScalar, p, opts, data)
 }
@@ -4032,7 +4401,8 @@ func RandomGammaLike(data *Symbol, p GammaLikeParams, opts ...Option) *Symbol {
 	return compose(opRandomGammaLike, p, opts, data)
 }
 
-// RandomGeneralizedNegativeBinomial draws from the negative binomial distribution with mean mu and dispersion alpha.
+// RandomGeneralizedNegativeBinomial draws from the negative binomial distribution with mean mu and
+// dispersion alpha.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -4044,7 +4414,8 @@ func RandomGeneralizedNegativeBinomial(p DispersedParams, opts ...Option) *Symbo
 	return compose(opRandomGeneralizedNegativeBinomial, p, opts)
 }
 
-// RandomGeneralizedNegativeBinomialLike draws negative binomial numbers of given mean and dispersion in the shape and element type of its input.
+// RandomGeneralizedNegativeBinomialLike draws negative binomial numbers of given mean and
+// dispersion in the shape and element type of its input.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -4053,7 +4424,8 @@ func RandomGeneralizedNegativeBinomialLike(data *Symbol, p DispersedLikeParams, 
 	return compose(opRandomGeneralizedNegativeBinomialLike, p, opts, data)
 }
 
-// RandomNegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.
+// RandomNegativeBinomial draws how many trials succeed before the k-th fails, where p is the
+// probability to fail.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -4065,7 +4437,8 @@ func RandomNegativeBinomial(p NegativeBinomialParams, opts ...Option) *Symbol {
 	return compose(opRandomNegativeBinomial, p, opts)
 }
 
-// RandomNegativeBinomialLike draws negative binomial numbers in the shape and element type of its input.
+// RandomNegativeBinomialLike draws negative binomial numbers in the shape and element type of its
+// input.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -4095,7 +4468,9 @@ func RandomNormalLike(data *Symbol, p NormalLikeParams, opts ...Option) *Symbol 
 	return compose(opRandomNormalLike, p, opts, data)
 }
 
-// RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.
+// RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the
+// last axis of sample, or its logarithm. Its first axes are those of alpha but the last, then
+// further ones may follow.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4105,7 +4480,9 @@ func RandomPDFDirichlet(sample, alpha *Symbol, p PDFParams, opts ...Option) *Sym
 	return compose(opRandomPDFDirichlet, p, opts, sample, alpha)
 }
 
-// RandomPDFExponential computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFExponential computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4115,7 +4492,9 @@ func RandomPDFExponential(sample, lam *Symbol, p PDFParams, opts ...Option) *Sym
 	return compose(opRandomPDFExponential, p, opts, sample, lam)
 }
 
-// RandomPDFGamma computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFGamma computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4125,7 +4504,9 @@ func RandomPDFGamma(sample, alpha, beta *Symbol, p PDFParams, opts ...Option) *S
 	return compose(opRandomPDFGamma, p, opts, sample, alpha, beta)
 }
 
-// RandomPDFGeneralizedNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFGeneralizedNegativeBinomial computes the density of the distribution at every element of
+// sample, or its logarithm. The sample has the shape of the parameters and further axes: each
+// element of the parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4135,7 +4516,9 @@ func RandomPDFGeneralizedNegativeBinomial(sample, mu, alpha *Symbol, p PDFParams
 	return compose(opRandomPDFGeneralizedNegativeBinomial, p, opts, sample, mu, alpha)
 }
 
-// RandomPDFNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFNegativeBinomial computes the density of the distribution at every element of sample, or
+// its logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4145,7 +4528,9 @@ func RandomPDFNegativeBinomial(sample, k, pIn *Symbol, p PDFParams, opts ...Opti
 	return compose(opRandomPDFNegativeBinomial, p, opts, sample, k, pIn)
 }
 
-// RandomPDFNormal computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFNormal computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4155,7 +4540,9 @@ func RandomPDFNormal(sample, mu, sigma *Symbol, p PDFParams, opts ...Option) *Sy
 	return compose(opRandomPDFNormal, p, opts, sample, mu, sigma)
 }
 
-// RandomPDFPoisson computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFPoisson computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4165,7 +4552,9 @@ func RandomPDFPoisson(sample, lam *Symbol, p PDFParams, opts ...Option) *Symbol 
 	return compose(opRandomPDFPoisson, p, opts, sample, lam)
 }
 
-// RandomPDFUniform computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+// RandomPDFUniform computes the density of the distribution at every element of sample, or its
+// logarithm. The sample has the shape of the parameters and further axes: each element of the
+// parameters serves one part.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4227,7 +4616,8 @@ func RandomUniformLike(data *Symbol, p UniformLikeParams, opts ...Option) *Symbo
 	return compose(opRandomUniformLike, p, opts, data)
 }
 
-// RavelMultiIndex turns tuples of indices into an array of the given shape, which lie along the first axis of data, into indices of the flattened array. Indices are not checked.
+// RavelMultiIndex turns tuples of indices into an array of the given shape, which lie along the
+// first axis of data, into indices of the flattened array. Indices are not checked.
 //
 // Parameters:
 //   - Shape: shape of the array that is indexed; required
@@ -4259,10 +4649,13 @@ func Repeat(data *Symbol, p RepeatParams, opts ...Option) *Symbol {
 	return compose(opRepeat, p, opts, data)
 }
 
-// Reshape changes the shape. Of the special numbers in shape, 0 copies the extent of the input at that place, -1 is computed from the size, -2 copies all extents that remain, -3 joins two and -4 splits one into the two numbers that follow, of which one may be -1.
+// Reshape changes the shape. Of the special numbers in shape, 0 copies the extent of the input at
+// that place, -1 is computed from the size, -2 copies all extents that remain, -3 joins two and -4
+// splits one into the two numbers that follow, of which one may be -1.
 //
 // Parameters:
-//   - Shape: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all that remain, -3 joins two, -4 splits one into the next two numbers
+//   - Shape: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all that
+//     remain, -3 joins two, -4 splits one into the next two numbers
 //   - Reverse: read the shapes from the right
 //   - TargetShape: old form of shape: one zero is computed from the size
 //   - KeepHighest: with target_shape: keep the first extent
@@ -4270,7 +4663,8 @@ func Reshape(data *Symbol, p ReshapeParams, opts ...Option) *Symbol {
 	return compose(opReshape, p, opts, data)
 }
 
-// ReshapeLike gives lhs the shape of rhs, or replaces the given axes of lhs by the given axes of rhs.
+// ReshapeLike gives lhs the shape of rhs, or replaces the given axes of lhs by the given axes of
+// rhs.
 //
 // Parameters:
 //   - LhsBegin: first axis of lhs to replace; None: 0
@@ -4281,7 +4675,8 @@ func ReshapeLike(lhs, rhs *Symbol, p ReshapeLikeParams, opts ...Option) *Symbol 
 	return compose(opReshapeLike, p, opts, lhs, rhs)
 }
 
-// Reverse reverses the order of elements along the given axes, twice along an axis that is given twice. Known as flip too.
+// Reverse reverses the order of elements along the given axes, twice along an axis that is given
+// twice. Known as flip too.
 //
 // Parameters:
 //   - Axis: axes to reverse; required
@@ -4314,7 +4709,8 @@ func Rsqrt(data *Symbol, opts ...Option) *Symbol {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func SGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opSGDMomUpdate, p, opts, weight, grad)
 }
@@ -4328,7 +4724,8 @@ func SGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *S
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
+//     gradients are dense (switches lazy_update off)
 func SGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opSGDUpdate, p, opts, weight, grad)
 }
@@ -4336,7 +4733,8 @@ func SGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol 
 // SVMOutput returns scores; its loss is the squared hinge loss, one class against the others.
 //
 // Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
-// the label's class should be above margin, the other scores below -margin; the gradient of the output
+// the label's class should be above margin, the other scores below -margin; the gradient of the
+// output
 // is ignored.
 //
 // Parameters:
@@ -4347,7 +4745,8 @@ func SVMOutput(data *Symbol, p SVMOutputParams, opts ...Option) *Symbol {
 	return compose(opSVMOutput, p, opts, data)
 }
 
-// SampleExponential draws exponential numbers of rate lam, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleExponential draws exponential numbers of rate lam, for every element of these arrays as
+// many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4356,7 +4755,8 @@ func SampleExponential(lam *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleExponential, p, opts, lam)
 }
 
-// SampleGamma draws gamma numbers of shape alpha and scale beta, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleGamma draws gamma numbers of shape alpha and scale beta, for every element of these arrays
+// as many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4365,7 +4765,9 @@ func SampleGamma(alpha, beta *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleGamma, p, opts, alpha, beta)
 }
 
-// SampleGeneralizedNegativeBinomial draws negative binomial numbers of mean mu and dispersion alpha, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleGeneralizedNegativeBinomial draws negative binomial numbers of mean mu and dispersion
+// alpha, for every element of these arrays as many as shape says: the output has the shape of the
+// arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4374,7 +4776,9 @@ func SampleGeneralizedNegativeBinomial(mu, alpha *Symbol, p SampleParams, opts .
 	return compose(opSampleGeneralizedNegativeBinomial, p, opts, mu, alpha)
 }
 
-// SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
+// SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data,
+// which has extent K; each such distribution draws as many as shape says. With get_prob the second
+// output is the logarithm of their probabilities, and the gradient of that flows back to data.
 //
 // Its gradient has no gradient in turn: it is not provided.
 //
@@ -4386,7 +4790,9 @@ func SampleMultinomial(data *Symbol, p MultinomialParams, opts ...Option) *Symbo
 	return compose(opSampleMultinomial, p, opts, data)
 }
 
-// SampleNegativeBinomial draws negative binomial numbers for k failures of probability p, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleNegativeBinomial draws negative binomial numbers for k failures of probability p, for every
+// element of these arrays as many as shape says: the output has the shape of the arrays followed by
+// shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4395,7 +4801,8 @@ func SampleNegativeBinomial(k, pIn *Symbol, p SampleParams, opts ...Option) *Sym
 	return compose(opSampleNegativeBinomial, p, opts, k, pIn)
 }
 
-// SampleNormal draws normal numbers with mean mu and standard deviation sigma, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleNormal draws normal numbers with mean mu and standard deviation sigma, for every element of
+// these arrays as many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4404,7 +4811,8 @@ func SampleNormal(mu, sigma *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleNormal, p, opts, mu, sigma)
 }
 
-// SamplePoisson draws Poisson numbers of mean lam, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SamplePoisson draws Poisson numbers of mean lam, for every element of these arrays as many as
+// shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4413,7 +4821,8 @@ func SamplePoisson(lam *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSamplePoisson, p, opts, lam)
 }
 
-// SampleUniform draws uniform numbers between low and high, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+// SampleUniform draws uniform numbers between low and high, for every element of these arrays as
+// many as shape says: the output has the shape of the arrays followed by shape.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
@@ -4422,7 +4831,8 @@ func SampleUniform(low, high *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleUniform, p, opts, low, high)
 }
 
-// ScatterND writes the elements of data into zeros of the given shape, at the places that indices names as in GatherND. Of several elements for one place the last one stays.
+// ScatterND writes the elements of data into zeros of the given shape, at the places that indices
+// names as in GatherND. Of several elements for one place the last one stays.
 //
 // Parameters:
 //   - Shape: shape of the output; required
@@ -4430,7 +4840,8 @@ func ScatterND(data, indices *Symbol, p ScatterNDParams, opts ...Option) *Symbol
 	return compose(opScatterND, p, opts, data, indices)
 }
 
-// ScatterSetND is lhs with the elements of rhs written at the places that indices names as in GatherND.
+// ScatterSetND is lhs with the elements of rhs written at the places that indices names as in
+// GatherND.
 //
 // Parameters:
 //   - Shape: shape of the output; required
@@ -4438,18 +4849,22 @@ func ScatterSetND(lhs, rhs, indices *Symbol, p ScatterNDParams, opts ...Option) 
 	return compose(opScatterSetND, p, opts, lhs, rhs, indices)
 }
 
-// SequenceLast returns the last step of each sequence: from data of shape (steps, batch, …), or (batch, steps, …) with axis 1, an output of shape (batch, …). Without use_sequence_length it is the last step of data.
+// SequenceLast returns the last step of each sequence: from data of shape (steps, batch, …), or
+// (batch, steps, …) with axis 1, an output of shape (batch, …). Without use_sequence_length it is
+// the last step of data.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
 //   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
-//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
+//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0
+//     only; at least 0
 func SequenceLast(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
 	return compose(opSequenceLast, p, opts, data)
 }
 
-// SequenceMask sets the steps after the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length the output equals data.
+// SequenceMask sets the steps after the end of each sequence to a value. Data has shape (steps,
+// batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length the output equals data.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
@@ -4461,13 +4876,15 @@ func SequenceMask(data *Symbol, p SequenceMaskParams, opts ...Option) *Symbol {
 	return compose(opSequenceMask, p, opts, data)
 }
 
-// SequenceReverse reverses each sequence. Data has shape (steps, batch, …). With use_sequence_length only the steps up to the end of each sequence are reversed; later steps stay.
+// SequenceReverse reverses each sequence. Data has shape (steps, batch, …). With
+// use_sequence_length only the steps up to the end of each sequence are reversed; later steps stay.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
 //   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
-//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
+//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0
+//     only; at least 0
 func SequenceReverse(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
 	return compose(opSequenceReverse, p, opts, data)
 }
@@ -4536,7 +4953,8 @@ func SizeArray(data *Symbol, opts ...Option) *Symbol {
 	return compose(opSizeArray, op.NoParams{}, opts, data)
 }
 
-// Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices count from the end.
+// Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices
+// count from the end.
 //
 // Parameters:
 //   - Begin: first index per axis; None: the end at which the step begins; required
@@ -4567,7 +4985,8 @@ func SliceAssignScalar(data *Symbol, p SliceAssignScalarParams, opts ...Option) 
 	return compose(opSliceAssignScalar, p, opts, data)
 }
 
-// SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from the end.
+// SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from
+// the end.
 //
 // Parameters:
 //   - Axis: axis to cut; required
@@ -4587,7 +5006,8 @@ func SliceChannel(data *Symbol, p SliceChannelParams, opts ...Option) *Symbol {
 	return compose(opSliceChannel, p, opts, data)
 }
 
-// SliceLike cuts data down to the extents of shape_like, along the given axes or all. Negative axes count from the end of data.
+// SliceLike cuts data down to the extents of shape_like, along the given axes or all. Negative axes
+// count from the end of data.
 //
 // Parameters:
 //   - Axes: axes to cut; none: all
@@ -4604,7 +5024,9 @@ func SmoothL1(data *Symbol, p SmoothL1Params, opts ...Option) *Symbol {
 	return compose(opSmoothL1, p, opts, data)
 }
 
-// Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
+// Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length,
+// elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in
+// all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -4617,21 +5039,27 @@ func Softmax(data *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
 	return compose(opSoftmax, p, opts, data)
 }
 
-// SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each position.
+// SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each
+// position.
 //
-// MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says that mode instance
-// normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax along the last axis.
+// MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says
+// that mode instance
+// normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax
+// along the last axis.
 //
 // Parameters:
-//   - Mode: what sums to one: the elements along the last axis, or the channels of a position; one of instance, channel, instance by default
+//   - Mode: what sums to one: the elements along the last axis, or the channels of a position; one
+//     of instance, channel, instance by default
 func SoftmaxActivation(data *Symbol, p SoftmaxActivationParams, opts ...Option) *Symbol {
 	return compose(opSoftmaxActivation, p, opts, data)
 }
 
 // SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 //
-// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.
-// A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of its
+// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as
+// 1e-8.
+// A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of
+// its
 // row is the softmax, as in MXNet.
 func SoftmaxCrossEntropy(data *Symbol, opts ...Option) *Symbol {
 	return compose(opSoftmaxCrossEntropy, op.NoParams{}, opts, data)
@@ -4652,14 +5080,17 @@ func SoftmaxCrossEntropy(data *Symbol, opts ...Option) *Symbol {
 //   - MultiOutput: classes along axis 1, one label per position of the other axes
 //   - UseIgnore: samples labelled ignore_label get no gradient
 //   - PreserveShape: classes along the last axis instead of all axes but the first
-//   - Normalization: divisor of the gradient: 1, the batch size, or the number of labels that are not ignore_label; one of null, batch, valid, null by default
+//   - Normalization: divisor of the gradient: 1, the batch size, or the number of labels that are
+//     not ignore_label; one of null, batch, valid, null by default
 //   - OutGrad: multiply the gradient by the output
 //   - SmoothAlpha: share of the target that is distributed over the other classes; at least 0
 func SoftmaxOutput(data *Symbol, p SoftmaxOutputParams, opts ...Option) *Symbol {
 	return compose(opSoftmaxOutput, p, opts, data)
 }
 
-// Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
+// Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length,
+// elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in
+// all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -4677,7 +5108,8 @@ func Softsign(data *Symbol, opts ...Option) *Symbol {
 	return compose(opSoftsign, op.NoParams{}, opts, data)
 }
 
-// Sort orders the elements along an axis, NaN behind the others; MXNet leaves the order of NaN to its library. A second output, which composition does not see, is where each came from.
+// Sort orders the elements along an axis, NaN behind the others; MXNet leaves the order of NaN to
+// its library. A second output, which composition does not see, is where each came from.
 //
 // Parameters:
 //   - Axis: axis along which to sort; None: the flattened array; -1 by default
@@ -4698,8 +5130,10 @@ func SpaceToDepth(data *Symbol, p BlockParams, opts ...Option) *Symbol {
 
 // SpatialTransformer transforms each image by an affine matrix (Jaderberg et al. 2015).
 //
-// Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for GridGenerator.
-// The output is BilinearSampler of data at the grid that GridGenerator makes from loc. A network that
+// Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for
+// GridGenerator.
+// The output is BilinearSampler of data at the grid that GridGenerator makes from loc. A network
+// that
 // computes loc should have the identity (1, 0, 0, 0, 1, 0) as the initial bias.
 //
 // Its gradient has no gradient in turn: that of BilinearSampler has none.
@@ -4734,7 +5168,8 @@ func Square(data *Symbol, opts ...Option) *Symbol {
 	return compose(opSquare, op.NoParams{}, opts, data)
 }
 
-// Squeeze removes axes of extent one: the given ones, or all. One axis remains of an array of size one.
+// Squeeze removes axes of extent one: the given ones, or all. One axis remains of an array of size
+// one.
 //
 // Parameters:
 //   - Axis: axes to remove, of extent one; none: all such axes
@@ -4750,7 +5185,8 @@ func Stack(data []*Symbol, p StackParams, opts ...Option) *Symbol {
 	return compose(opStack, p, opts, data...)
 }
 
-// Sum computes the sum over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Sum computes the sum over the given axes, over all of them if none are given. Reducing all axes
+// gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -4769,11 +5205,14 @@ func SwapAxis(data *Symbol, p SwapAxisParams, opts ...Option) *Symbol {
 	return compose(opSwapAxis, p, opts, data)
 }
 
-// Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. Indices out of range are errors with mode raise, which arrive at those who wait for the output.
+// Take selects slices of a along an axis: in the output the axis is replaced by the axes of
+// indices. Indices out of range are errors with mode raise, which arrive at those who wait for the
+// output.
 //
 // Parameters:
 //   - Axis: axis that indices select from
-//   - Mode: what becomes of an index out of range: the nearest one, an error, or the rest of a division; one of clip, raise, wrap, clip by default
+//   - Mode: what becomes of an index out of range: the nearest one, an error, or the rest of a
+//     division; one of clip, raise, wrap, clip by default
 func Take(a, indices *Symbol, p TakeParams, opts ...Option) *Symbol {
 	return compose(opTake, p, opts, a, indices)
 }
@@ -4788,7 +5227,8 @@ func Tanh(data *Symbol, opts ...Option) *Symbol {
 	return compose(opTanh, op.NoParams{}, opts, data)
 }
 
-// Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array without elements, as under MXNet's NumPy shapes.
+// Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in
+// reps, give an array without elements, as under MXNet's NumPy shapes.
 //
 // Parameters:
 //   - Reps: how often each axis repeats; aligned at the last axes; required
@@ -4796,19 +5236,22 @@ func Tile(data *Symbol, p TileParams, opts ...Option) *Symbol {
 	return compose(opTile, p, opts, data)
 }
 
-// TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type dtype), their values, both, or a mask of ones in their places.
+// TopK selects the k largest, or smallest, elements along an axis in order: their indices (of
+// element type dtype), their values, both, or a mask of ones in their places.
 //
 // Parameters:
 //   - Axis: axis along which to select; None: the flattened array; -1 by default
 //   - K: how many elements; zero: all; 1 by default
-//   - RetTyp: what to return: the elements, their indices, both, or ones in their places; one of value, indices, mask, both, indices by default
+//   - RetTyp: what to return: the elements, their indices, both, or ones in their places; one of
+//     value, indices, mask, both, indices by default
 //   - IsAscend: select the smallest elements, not the largest
 //   - DType: element type of the indices; float32 by default
 func TopK(data *Symbol, p TopKParams, opts ...Option) *Symbol {
 	return compose(opTopK, p, opts, data)
 }
 
-// Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.
+// Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their
+// order is reversed.
 //
 // Parameters:
 //   - Axes: which axis of the input becomes each axis of the output; none: reverse the axes
@@ -4821,7 +5264,8 @@ func Trunc(data *Symbol, opts ...Option) *Symbol {
 	return compose(opTrunc, op.NoParams{}, opts, data)
 }
 
-// UnravelIndex turns indices of a flattened array into tuples of indices into an array of the given shape, which lie along the first axis of the output. Indices are not checked.
+// UnravelIndex turns indices of a flattened array into tuples of indices into an array of the given
+// shape, which lie along the first axis of the output. Indices are not checked.
 //
 // Parameters:
 //   - Shape: shape of the array that is indexed; required
@@ -4845,7 +5289,8 @@ func UpSampling(data []*Symbol, p UpSamplingParams, opts ...Option) *Symbol {
 	return compose(opUpSampling, p, opts, data...)
 }
 
-// Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y, or is a vector that chooses along their first axis.
+// Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y,
+// or is a vector that chooses along their first axis.
 func Where(condition, x, y *Symbol, opts ...Option) *Symbol {
 	return compose(opWhere, op.NoParams{}, opts, condition, x, y)
 }

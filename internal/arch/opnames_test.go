@@ -11,18 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	_ "gomx/ndarray" // all families of operators
 	"gomx/op"
-	_ "gomx/op/contrib"
-	_ "gomx/op/index"
-	_ "gomx/op/linalg"
-	_ "gomx/op/loss"
-	_ "gomx/op/nn"
-	_ "gomx/op/prim"
-	_ "gomx/op/random"
-	_ "gomx/op/rnn"
-	_ "gomx/op/tensor"
-	_ "gomx/op/update"
-	_ "gomx/op/vision"
 )
 
 // opNameUsers are the files and folders outside op that may name operators as text, with the

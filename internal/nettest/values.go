@@ -66,22 +66,20 @@ func FillBetween(t *testing.T, rng *rand.Rand, a *nd.Array, low, high float32) {
 // Near demands that no element differs by more than 1e-4 of the largest.
 func Near(t *testing.T, what string, got, want []float32) {
 	t.Helper()
-	largest := 1e-3
-	for _, v := range want {
-		largest = max(largest, math.Abs(float64(v)))
-	}
-	for i := range want {
-		if d := math.Abs(float64(got[i] - want[i])); !(d <= 1e-4*largest) {
-			t.Fatalf("%s: got %v at %d, want %v (largest %v)", what, got[i], i, want[i], largest)
-		}
-	}
+	near(t, what, got, want, 1e-3)
 }
 
 // Alike demands that no element differs by more than 1e-4 of the largest. Gradients that cancel to
 // nothing are noise of the size of their terms.
 func Alike(t *testing.T, what string, got, want []float32) {
 	t.Helper()
-	largest := 0.1
+	near(t, what, got, want, 0.1)
+}
+
+// near demands that no element differs by more than 1e-4 of the largest, which is at least floor.
+func near(t *testing.T, what string, got, want []float32, floor float64) {
+	t.Helper()
+	largest := floor
 	for _, v := range want {
 		largest = max(largest, math.Abs(float64(v)))
 	}

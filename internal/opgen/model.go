@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gomx/op"
 )
@@ -55,7 +56,7 @@ func (a alias) Doc(short string) []string {
 	if optional != "" {
 		lines = append(lines, "", "Fields of type Opt are set by [Some]: "+optional+".")
 	}
-	return lines
+	return wrap(lines, 4)
 }
 
 // some are example values of optional fields by the types of the fields.
@@ -259,7 +260,38 @@ func (f function) comment() []string {
 	for _, p := range params {
 		lines = append(lines, "  - "+p.Field+": "+p.Doc+legal(p))
 	}
-	return lines
+	return wrap(lines, 0)
+}
+
+// wrap breaks the lines of a comment that are too wide for 100 columns behind "// ", which is
+// indented by so many columns. Further lines of an item of a list are indented.
+func wrap(lines []string, indent int) (out []string) {
+	width := 100 - len("// ") - indent
+	for _, l := range lines {
+		if utf8.RuneCountInString(l) <= width {
+			out = append(out, l)
+			continue
+		}
+		more := ""
+		if strings.HasPrefix(l, "  - ") {
+			more = "    "
+		}
+		line := l[:len(l)-len(strings.TrimLeft(l, " -"))]
+		line = strings.TrimRight(line, " ")
+		for i, word := range strings.Fields(strings.TrimLeft(l, " -")) {
+			switch {
+			case i == 0 && line == "":
+				line = word
+			case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+				out = append(out, line)
+				line = more + word
+			default:
+				line += " " + word
+			}
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // legal describes the values that a parameter may have.

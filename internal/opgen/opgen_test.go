@@ -150,7 +150,7 @@ func TestAliasesShowFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range m.Aliases {
-		text := strings.Join(a.Doc("nd"), "\n")
+		text := joined(a)
 		for _, p := range a.Params {
 			if !strings.Contains(text, "  - "+p.Field+" ") || p.Doc == "" {
 				t.Errorf("%s: field %s is not described in %q", a.Name, p.Field, text)
@@ -158,7 +158,7 @@ func TestAliasesShowFields(t *testing.T) {
 		}
 	}
 	i := slices.IndexFunc(m.Aliases, func(a alias) bool { return a.Name == "DropoutParams" })
-	got := strings.Join(m.Aliases[i].Doc("nd"), "\n")
+	got := joined(m.Aliases[i])
 	for _, want := range []string{
 		"  - P Opt[float64]: share of elements that are dropped; 0 to 1; 0.5 by default",
 		"  - Mode string: drop in training only, or always; one of training, always, training by default",
@@ -168,4 +168,9 @@ func TestAliasesShowFields(t *testing.T) {
 			t.Errorf("got\n%s\nwant in it %q", got, want)
 		}
 	}
+}
+
+// joined returns the documentation of an alias with a line for each item.
+func joined(a alias) string {
+	return strings.ReplaceAll(strings.Join(a.Doc("nd"), "\n"), "\n    ", " ")
 }

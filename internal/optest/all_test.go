@@ -8,17 +8,7 @@ import (
 	"gomx/internal/optest"
 	"gomx/op"
 
-	_ "gomx/op/contrib"
-	_ "gomx/op/index"
-	_ "gomx/op/linalg"
-	_ "gomx/op/loss"
-	_ "gomx/op/nn"
-	_ "gomx/op/prim"
-	_ "gomx/op/random"
-	_ "gomx/op/rnn"
-	_ "gomx/op/tensor"
-	_ "gomx/op/update"
-	_ "gomx/op/vision"
+	_ "gomx/ndarray" // all families of operators
 )
 
 var rounds = flag.Int("rounds", 100, "how many times each operator runs on random operands")
