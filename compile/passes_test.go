@@ -18,7 +18,7 @@ import (
 	sym "gomx/symbol"
 )
 
-// selections are the sets of passes that a graph is tried with: by what they leave out.
+// selections are sets of passes, by the passes that they leave out; each graph is tried with all.
 func selections(rng *rand.Rand) map[string][]string {
 	all := allPasses()
 	list := map[string][]string{"all passes": nil}
@@ -146,8 +146,8 @@ func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig) (names []string) 
 	return names
 }
 
-// BenchmarkPasses measures steps of training with all passes for whole graphs, without each of
-// those that change the network, and without any. Binding is measured beside: the least of five.
+// BenchmarkPasses measures steps of training with all passes for whole graphs, without one pass that
+// changes the network, and without any pass. It also measures binding: the least of five.
 func BenchmarkPasses(b *testing.B) {
 	for _, w := range nettest.Written {
 		net := w.Net(sym.Var("data"))
