@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"gomx/checkpoint"
 	"gomx/device"
@@ -179,7 +180,12 @@ func (ps *Params) Set(values map[string]*nd.Array, opts ...LoadOption) error {
 // LoadOption changes how strictly values and parameters must fit.
 type LoadOption func(*loading)
 
-type loading struct{ missing, extra, cast bool }
+type loading struct{ missing, extra, cast, order bool }
+
+// ByOrder makes Load give the arrays of a file to the parameters in structural order; their names
+// do not matter. It is for files of MXNet's collect_params().save, whose names depend on the order
+// in which the program made its blocks. Numbers and shapes must fit.
+func ByOrder() LoadOption { return func(l *loading) { l.order = true } }
 
 // AllowMissing leaves parameters without values as they are.
 func AllowMissing() LoadOption { return func(l *loading) { l.missing = true } }
@@ -225,26 +231,54 @@ func Deduplicate() SaveOption { return func(s *saving) { s.once = true } }
 // Load reads the parameters from a file that Save or MXNet's save_parameters has written, or from
 // one of a Module or of export, whose names begin with arg: and aux:.
 func (ps *Params) Load(path string, opts ...LoadOption) error {
-	values, err := checkpoint.LoadMap(path)
+	list, err := checkpoint.LoadArrays(path)
 	if err != nil {
 		return err
 	}
-	if err := ps.Set(plainNames(values), opts...); err != nil {
+	values, err := ps.named(list, opts)
+	if err == nil {
+		err = ps.Set(values, opts...)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
 
-// plainNames removes the kinds of Module's files from names.
-func plainNames(values map[string]*nd.Array) map[string]*nd.Array {
-	out := make(map[string]*nd.Array, len(values))
-	for name, a := range values {
-		if len(name) > 4 && (name[:4] == "arg:" || name[:4] == "aux:") {
-			name = name[4:]
-		}
-		out[name] = a
+// named gives the arrays of a file the names of parameters.
+func (ps *Params) named(list []checkpoint.Named, opts []LoadOption) (map[string]*nd.Array, error) {
+	var o loading
+	for _, f := range opts {
+		f(&o)
 	}
-	return out
+	values := make(map[string]*nd.Array, len(list))
+	if !o.order {
+		for _, n := range list {
+			values[plainName(n.Name)] = n.Array
+		}
+		return values, nil
+	}
+	i := 0
+	for name := range ps.distinct() {
+		if i < len(list) {
+			values[name] = list[i].Array
+		}
+		i++
+	}
+	if i != len(list) {
+		return nil, fmt.Errorf("gluon: %d arrays for %d parameters", len(list), i)
+	}
+	return values, nil
+}
+
+// plainName removes the kind of array that Module's files have before the name.
+func plainName(name string) string {
+	for _, kind := range []string{"arg:", "aux:"} {
+		if rest, ok := strings.CutPrefix(name, kind); ok {
+			return rest
+		}
+	}
+	return name
 }
 
 // Cast converts the parameters to an element type. Gradients get new arrays.

@@ -26,6 +26,20 @@ func GluonCases(g *Golden) ([]Case, error) {
 			list = append(list, Case{ID: part + "/" + c.ID, Run: c.run})
 		}
 	}
+	utils, err := casesOf[utilsCase](g, "gluon/utils/utils.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range utils {
+		list = append(list, Case{ID: "utils/" + c.ID, Run: c.run})
+	}
+	files, err := casesOf[filesCase](g, "gluon/files/files.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range files {
+		list = append(list, Case{ID: "files/" + c.ID, Run: c.run})
+	}
 	return list, nil
 }
 

@@ -39,6 +39,11 @@ func init() {
 		"Sequential": buildSequential, "HybridSequential": buildSequential,
 		"Concurrent": buildConcurrent, "HybridConcurrent": buildConcurrent,
 	}
+	for _, class := range []string{"RNN", "LSTM", "GRU"} {
+		builders[class] = func(a *blockArgs, s *blockSpec) (gluon.Block, error) {
+			return buildRNN(a, s)
+		}
+	}
 	for i, axes := range []string{"1D", "2D", "3D"} {
 		n := i + 1
 		builders["Conv"+axes] = plain(func(a *blockArgs) gluon.Block { return buildConv(a, n) })

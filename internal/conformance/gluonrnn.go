@@ -60,19 +60,9 @@ func (c *rnnCall) network(s *blockSpec, dev device.Device) (any, func([]*nd.Arra
 func (c *rnnCall) layer(s *blockSpec, dev device.Device) (any, func([]*nd.Array) []*nd.Array,
 	error) {
 	a := s.arguments()
-	l := &rnn.Layer{Hidden: arg(a, "hidden_size", 0), Layers: arg(a, "num_layers", 1),
-		Bidirectional: arg(a, "bidirectional", false), Dropout: arg(a, "dropout", 0.0),
-		BatchFirst: arg(a, "layout", "TNC") == "NTC", InSize: arg(a, "input_size", 0)}
-	arg(a, "use_sequence_length", false) // an input decides here
-	switch s.Class {
-	case "LSTM":
-		l.Mode, l.Projection = rnn.LSTM, arg(a, "projection_size", 0)
-	case "GRU":
-		l.Mode = rnn.GRU
-	case "RNN":
-		l.Mode = "rnn_" + arg(a, "activation", "relu")
-	default:
-		return nil, nil, missing("layer %s", s.Class)
+	l, err := buildRNN(a, s)
+	if err != nil {
+		return nil, nil, err
 	}
 	return l, func(in []*nd.Array) []*nd.Array {
 		var opts []rnn.Option
@@ -89,6 +79,25 @@ func (c *rnnCall) layer(s *blockSpec, dev device.Device) (any, func([]*nd.Array)
 		}
 		return append([]*nd.Array{y}, states...)
 	}, a.left(s.Class)
+}
+
+// buildRNN makes a layer of a class of gluon.rnn.
+func buildRNN(a *blockArgs, s *blockSpec) (*rnn.Layer, error) {
+	l := &rnn.Layer{Hidden: arg(a, "hidden_size", 0), Layers: arg(a, "num_layers", 1),
+		Bidirectional: arg(a, "bidirectional", false), Dropout: arg(a, "dropout", 0.0),
+		BatchFirst: arg(a, "layout", "TNC") == "NTC", InSize: arg(a, "input_size", 0)}
+	arg(a, "use_sequence_length", false) // an input decides here
+	switch s.Class {
+	case "LSTM":
+		l.Mode, l.Projection = rnn.LSTM, arg(a, "projection_size", 0)
+	case "GRU":
+		l.Mode = rnn.GRU
+	case "RNN":
+		l.Mode = "rnn_" + arg(a, "activation", "relu")
+	default:
+		return nil, missing("layer %s", s.Class)
+	}
+	return l, nil
 }
 
 // cell makes the cell of a spec.

@@ -93,6 +93,10 @@ func selections() []selection {
 		{"gluon/layers/layers.json", "", firstOfClass, nil},
 		{"gluon/rnn/rnn.json", "", firstOfClass, nil},
 		{"gluon/loss/loss.json", "", firstOfClass, nil},
+		{"gluon/utils/utils.json", "gluon/utils/utils.npz", all, nil},
+		{"gluon/files/files.json", "gluon/files/files.npz", func(c *selectedCase) bool {
+			return c.Kind != "export" && c.Kind != "trainer_states"
+		}, []string{"file"}},
 		{"gluon/rnn/legacy_rnn.json", "", func(c *selectedCase) bool {
 			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"
 		}, []string{"symbol"}},

@@ -1,0 +1,85 @@
+package gluon_test
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gomx/checkpoint"
+	"gomx/device"
+	"gomx/gluon"
+	"gomx/gluon/nn"
+	nd "gomx/ndarray"
+)
+
+func TestSplitAndLoad(t *testing.T) {
+	cpu := []device.Device{device.CPU(), device.CPU(), device.CPU()}
+	x := nd.Arange(0, 14, 1).Reshape(7, 2)
+	parts, err := gluon.SplitAndLoad(x, cpu, 0, true)
+	if err != nil || len(parts) != 3 || parts[0].Shape()[0] != 3 || parts[2].Shape()[0] != 2 {
+		t.Fatalf("%v, %v", parts, err)
+	}
+	if v := values(t, parts[1]); v[0] != 6 {
+		t.Errorf("the second part begins with %v, want 6", v[0])
+	}
+	for want, f := range map[string]func() ([]*nd.Array, error){
+		"equal parts":  func() ([]*nd.Array, error) { return gluon.SplitAndLoad(x, cpu, 0, false) },
+		"no device":    func() ([]*nd.Array, error) { return gluon.SplitAndLoad(x, nil, 0, true) },
+		"axis 2":       func() ([]*nd.Array, error) { return gluon.SplitAndLoad(x, cpu, 2, true) },
+		"for 3 device": func() ([]*nd.Array, error) { return gluon.SplitAndLoad(x, cpu, 1, true) },
+	} {
+		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestClipGlobalNorm(t *testing.T) {
+	ctx := context.Background()
+	a, b := nd.FromSlice([]float32{3}, 1), nd.FromSlice([]float32{0, 4}, 2)
+	if n, err := gluon.ClipGlobalNorm(ctx, []*nd.Array{a, b}, 10); err != nil || n != 5 {
+		t.Errorf("norm %v, %v, want 5", n, err)
+	}
+	if v := values(t, a); v[0] != 3 {
+		t.Errorf("a small norm is changed: %v", v)
+	}
+	if _, err := gluon.ClipGlobalNorm(ctx, []*nd.Array{a, b}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if v := values(t, b); math.Abs(float64(v[1])-0.8) > 1e-6 {
+		t.Errorf("got %v, want 0.8", v[1])
+	}
+	bad := nd.FromSlice([]float32{float32(math.NaN())}, 1)
+	if _, err := gluon.ClipGlobalNorm(ctx, []*nd.Array{a, bad}, 1); err == nil {
+		t.Error("no error for a NaN")
+	}
+	if v := values(t, a); math.Abs(float64(v[0])-0.6) > 1e-6 {
+		t.Errorf("arrays are changed by a norm that is NaN: %v", v)
+	}
+}
+
+func TestLoadByOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.params")
+	list := []checkpoint.Named{{Name: "dense7_weight", Array: nd.Ones(nd.Shape{2, 3})},
+		{Name: "dense7_bias", Array: nd.Zeros(nd.Shape{2})}}
+	if err := checkpoint.SaveArrays(path, list); err != nil {
+		t.Fatal(err)
+	}
+	net := gluon.New(&nn.Dense{Units: 2})
+	if err := net.Load(path); err == nil || !strings.Contains(err.Error(), `"weight"`) {
+		t.Errorf("other names: %v", err)
+	}
+	if err := net.Load(path, gluon.ByOrder()); err != nil {
+		t.Error(err)
+	}
+	if v := values(t, net.Forward(nd.Ones(nd.Shape{1, 3}))); v[0] != 3 {
+		t.Errorf("got %v, want 3", v)
+	}
+	two := gluon.New(nn.Sequential{&nn.Dense{Units: 2}, &nn.Dense{Units: 2}})
+	if err := two.Load(path, gluon.ByOrder()); err == nil ||
+		!strings.Contains(err.Error(), "2 arrays for 4 parameters") {
+		t.Errorf("too few arrays: %v", err)
+	}
+}
