@@ -175,7 +175,7 @@ func judgeBy(ctx context.Context, o options, m *mutant, folder, overlay, binary 
 	for _, a := range o.args {
 		args = append(args, testFlag(a))
 	}
-	test := exec.CommandContext(limited, binary, append(args, "-test.failfast")...)
+	test := limitedCommand(limited, binary, append(args, "-test.failfast")...)
 	test.Dir = folder
 	text, err := test.CombinedOutput()
 	switch {
@@ -187,6 +187,21 @@ func judgeBy(ctx context.Context, o options, m *mutant, folder, overlay, binary 
 		return 0, fmt.Errorf("the tests of %s fail without a fault: %w\n%s", folder, err, text)
 	}
 	return killed, nil
+}
+
+// mostMemory is the address space in KiB that the tests of a mutant may use: a mutant that allocates
+// without end would take the memory of the machine.
+const mostMemory = 12 << 20
+
+// limitedCommand is a command that may use as much address space as mostMemory, where there is a
+// shell that can limit it.
+func limitedCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		return exec.CommandContext(ctx, name, args...)
+	}
+	script := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, mostMemory)
+	return exec.CommandContext(ctx, shell, append([]string{"-c", script, name}, args...)...)
 }
 
 // lay writes the overlay that puts a mutant in the place of its file.
