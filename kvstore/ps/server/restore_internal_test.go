@@ -165,3 +165,41 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 		t.Errorf("without a part: %+v", h.me.Out.Events)
 	}
 }
+
+// TestTheHeadBringsTheOptimizer takes over heads with versions of the optimizer.
+func TestTheHeadBringsTheOptimizer(t *testing.T) {
+	h := testHost(t, 2, nil)
+	rp := newReplica(h, &seat{})
+	for _, tt := range []struct {
+		version uint64
+		restore bool
+		want    uint64
+	}{{0, false, 0}, {9, true, RestoredVersion}, {5, false, 5}, {4, false, 5}, {9, true, 5}} {
+		from := newReplica(h, &seat{})
+		from.spec = wire.Spec{Version: tt.version, Name: "sgd"}
+		rp.restoring = tt.restore
+		if _, err := rp.setHead(from.appendHead(nil)); err != nil || rp.spec.Version != tt.want {
+			t.Errorf("%+v: version %d, %v", tt, rp.spec.Version, err)
+		}
+	}
+}
+
+// TestSavedPartsAreReported saves a part of the snapshot that is made, and of one given up.
+func TestSavedPartsAreReported(t *testing.T) {
+	h := testHost(t, 2, nil)
+	sn := snapshots{host: h, seat: &seat{epoch: 6}, snap: &snapshot{clock: 5, try: 3}}
+	for _, try := range []uint32{2, 3} {
+		save := &ps.Save{Clock: 5, Try: try, Data: []byte{1, 2}}
+		h.me.Out.Reset()
+		sn.saved(save, "part")
+		want, epoch := wire.SnapshotResult{Clock: 5, Try: try}, uint64(0)
+		if try == 3 {
+			want.Size, want.Checksum, epoch = 2, wire.Checksum(save.Data), 6
+		}
+		m := &h.me.Out.Sends[0].Msg
+		if m.SnapshotResult() != want || m.Epoch != epoch || string(m.Payload) != "part" ||
+			sn.snap.saved != (try == 3) {
+			t.Errorf("attempt %d: %+v in epoch %d, want %+v", try, m.SnapshotResult(), m.Epoch, want)
+		}
+	}
+}
