@@ -23,8 +23,8 @@ func init() {
 		signal.Notify(full, memorySignal)
 		go func() { <-full; exhaust() }()
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
 		err := launch.Run(ctx, chaosPlay)
-		stop()
 		if err != nil {
 			fmt.Println(err)
 		}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -52,6 +53,11 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 		return kvstore.Serve(ctx, cfg)
 	}
 	job, err := kvstore.Join(ctx, cfg)
+	if errors.Is(err, ps.ErrOver) {
+		// A process in this place has done its work, and was killed between its goodbye and its end.
+		cfg.Log.Info().Err(err).Msg("nothing to do")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ var (
 	ErrUsage = errors.New("misuse")
 	// ErrClosed says that the node has left the job.
 	ErrClosed = errors.New("the node has left the job")
+	// ErrOver says that a process wants to join a job that has ended well.
+	ErrOver = errors.New("the job is over: all its workers have left")
 )
 
 // Error is how a call of a worker ended.

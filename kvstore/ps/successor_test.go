@@ -1,6 +1,7 @@
 package ps_test
 
 import (
+	"errors"
 	"testing"
 
 	"gomx/kvstore/ps"
@@ -233,4 +234,28 @@ func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	}
 	n.lose = nil
 	n.until(t, 1)
+}
+
+// TestNobodyJoinsAJobThatIsOver lets a process join when all workers have left: its predecessor has
+// done the work.
+func TestNobodyJoinsAJobThatIsOver(t *testing.T) {
+	spec := worker.KeySpec{Total: 64}
+	n, list := newNet(t, 1, 2, 1, spec, nil)
+	for _, w := range list {
+		w.Leave()
+	}
+	n.pass(ps.Second)
+	n.done = nil
+	w, err := worker.New(worker.Config{Job: job, Rank: 1, Nonce: 555, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.machines[wire.Node{Role: wire.Worker, Rank: 1}] = w
+	if _, err := w.Join(n.now, 0); err != nil {
+		t.Fatal(err)
+	}
+	n.pass(2 * ps.Second)
+	if len(n.done) != 1 || !errors.Is(n.done[0].Err, ps.ErrOver) {
+		t.Errorf("got %+v, want %v", n.done, ps.ErrOver)
+	}
 }

@@ -84,6 +84,7 @@
 //	ErrLost         all copies of a shard are lost: the job can go on from a snapshot only
 //	ErrNoScheduler  the scheduler has been silent for Timing.Patience
 //	ErrClosed       the worker has left the job
+//	ErrOver         the job had ended when the worker wanted to join it
 //
 // After one of the last four other calls fail with it as well.
 package worker

@@ -204,7 +204,7 @@ func (w *Worker) adoptView(m *wire.Message) {
 	}
 	if w.me.Inc == 0 {
 		if w.me.View.Over() { // a job that has ended takes nobody in
-			w.failAll(fmt.Errorf("%w: all its workers have left", ps.ErrClosed))
+			w.failAll(ps.ErrOver)
 		}
 		return
 	}
