@@ -1,9 +1,7 @@
 package gluon
 
 import (
-	"context"
 	"fmt"
-	"math"
 
 	"gomx/device"
 	nd "gomx/ndarray"
@@ -41,38 +39,4 @@ func SplitAndLoad(x *nd.Array, devices []device.Device, axis int, uneven bool) (
 		at = end
 	}
 	return parts, nil
-}
-
-// ClipGlobalNorm multiplies arrays by one factor so that the Euclidean norm of all of them together
-// is at most limit. It returns the norm before; it waits for the arrays. A norm that is not finite
-// is an error, and the arrays stay as they are.
-//
-// MXNet: gluon.utils.clip_global_norm.
-func ClipGlobalNorm(ctx context.Context, arrays []*nd.Array, limit float64) (norm float64, err error) {
-	defer op.Recover(&err)
-	if len(arrays) == 0 {
-		return 0, nil
-	}
-	sums := make([]*nd.Array, len(arrays))
-	for i, a := range arrays {
-		sums[i] = nd.Sum(a.Square(), nd.ReduceParams{})
-	}
-	sum := 0.0
-	for _, s := range sums {
-		var v [1]float32
-		if err := s.CopyTo(ctx, v[:]); err != nil {
-			return 0, err
-		}
-		sum += float64(v[0])
-	}
-	norm = math.Sqrt(sum)
-	if math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return norm, fmt.Errorf("gluon: ClipGlobalNorm: the norm is %v", norm)
-	}
-	if factor := limit / (norm + 1e-8); factor < 1 {
-		for _, a := range arrays {
-			a.MulScalarInPlace(factor)
-		}
-	}
-	return norm, nil
 }

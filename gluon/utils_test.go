@@ -1,8 +1,6 @@
 package gluon_test
 
 import (
-	"context"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,30 +31,6 @@ func TestSplitAndLoad(t *testing.T) {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-}
-
-func TestClipGlobalNorm(t *testing.T) {
-	ctx := context.Background()
-	a, b := nd.FromSlice([]float32{3}, 1), nd.FromSlice([]float32{0, 4}, 2)
-	if n, err := gluon.ClipGlobalNorm(ctx, []*nd.Array{a, b}, 10); err != nil || n != 5 {
-		t.Errorf("norm %v, %v, want 5", n, err)
-	}
-	if v := values(t, a); v[0] != 3 {
-		t.Errorf("a small norm is changed: %v", v)
-	}
-	if _, err := gluon.ClipGlobalNorm(ctx, []*nd.Array{a, b}, 1); err != nil {
-		t.Fatal(err)
-	}
-	if v := values(t, b); math.Abs(float64(v[1])-0.8) > 1e-6 {
-		t.Errorf("got %v, want 0.8", v[1])
-	}
-	bad := nd.FromSlice([]float32{float32(math.NaN())}, 1)
-	if _, err := gluon.ClipGlobalNorm(ctx, []*nd.Array{a, bad}, 1); err == nil {
-		t.Error("no error for a NaN")
-	}
-	if v := values(t, a); math.Abs(float64(v[0])-0.6) > 1e-6 {
-		t.Errorf("arrays are changed by a norm that is NaN: %v", v)
 	}
 }
 
