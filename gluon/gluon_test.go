@@ -10,6 +10,7 @@ import (
 	"gomx/gluon"
 	"gomx/gluon/nn"
 	"gomx/initializer"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 )
@@ -87,7 +88,7 @@ func TestDeferredShapes(t *testing.T) {
 	if err := again.Init(initializer.Xavier{}, gluon.Seed(5)); err != nil {
 		t.Fatal(err)
 	}
-	a, b := values(t, w.Data()), values(t, again.Params().Get("weight").Data())
+	a, b := nettest.Values(t, w.Data()), nettest.Values(t, again.Params().Get("weight").Data())
 	if !slices.Equal(a, b) {
 		t.Error("initial values depend on more than seed and name")
 	}
@@ -102,7 +103,7 @@ func TestSharedGradient(t *testing.T) {
 	y := net.Forward(autograd.Train().Watch(nd.Ones(nd.Shape{1, 2})))
 	y.Backward()
 	// y = W·W·x summed: the gradient of each element is the sum over both uses
-	for _, v := range values(t, d.Weight.Grad()) {
+	for _, v := range nettest.Values(t, d.Weight.Grad()) {
 		if v != 2 {
 			t.Errorf("gradient %v, want 2", v)
 		}
@@ -124,7 +125,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := nd.Arange(0, 4, 1).Reshape(2, 2)
-	want := values(t, net.Forward(x))
+	want := nettest.Values(t, net.Forward(x))
 	apart := gluon.New(nn.Sequential{&nn.Dense{Units: 2}, &nn.Dense{Units: 2}})
 	if err := apart.Load(once); err == nil || !strings.Contains(err.Error(), `"1.weight"`) {
 		t.Errorf("a file without a parameter: %v", err)
@@ -132,7 +133,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if err := apart.Load(all); err != nil {
 		t.Fatal(err)
 	}
-	if got := values(t, apart.Forward(x)); !slices.Equal(got, want) {
+	if got := nettest.Values(t, apart.Forward(x)); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	shared := gluon.New(nn.Sequential{d, d})
@@ -178,15 +179,6 @@ func TestMisuse(t *testing.T) {
 	if bias, err := ps.Select(`bias$`); err != nil || len(bias.Names()) != 3 {
 		t.Errorf("biases: %v, %v", bias, err)
 	}
-}
-
-func values(t *testing.T, a *nd.Array) []float32 {
-	t.Helper()
-	v, err := a.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 func newScaleOf(i initializer.Initializer) *scale {

@@ -64,6 +64,14 @@ func Need(p *Param, s Spec) *Param {
 	return NewParam(s)
 }
 
+// BiasSpec describes n biases, which are zeros at first unless init is given.
+func BiasSpec(n int, init initializer.Initializer) Spec {
+	if init == nil {
+		init = initializer.Zero{}
+	}
+	return Spec{Shape: nd.Shape{n}, Init: init}
+}
+
 // Name returns the structural name, such as "features.0.weight"; it is empty before a block that
 // holds the parameter has been asked for its Params.
 func (p *Param) Name() string {

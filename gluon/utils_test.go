@@ -9,6 +9,7 @@ import (
 	"gomx/device"
 	"gomx/gluon"
 	"gomx/gluon/nn"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 )
 
@@ -19,7 +20,7 @@ func TestSplitAndLoad(t *testing.T) {
 	if err != nil || len(parts) != 3 || parts[0].Shape()[0] != 3 || parts[2].Shape()[0] != 2 {
 		t.Fatalf("%v, %v", parts, err)
 	}
-	if v := values(t, parts[1]); v[0] != 6 {
+	if v := nettest.Values(t, parts[1]); v[0] != 6 {
 		t.Errorf("the second part begins with %v, want 6", v[0])
 	}
 	for want, f := range map[string]func() ([]*nd.Array, error){
@@ -48,7 +49,7 @@ func TestLoadByOrder(t *testing.T) {
 	if err := net.Load(path, gluon.ByOrder()); err != nil {
 		t.Error(err)
 	}
-	if v := values(t, net.Forward(nd.Ones(nd.Shape{1, 3}))); v[0] != 3 {
+	if v := nettest.Values(t, net.Forward(nd.Ones(nd.Shape{1, 3}))); v[0] != 3 {
 		t.Errorf("got %v, want 3", v)
 	}
 	two := gluon.New(nn.Sequential{&nn.Dense{Units: 2}, &nn.Dense{Units: 2}})

@@ -44,8 +44,10 @@ func (in inputs) weigh(l *nd.Array, factor float64) *nd.Array {
 	return l
 }
 
-// perSample averages a loss over all axes but one.
-func perSample(l *nd.Array, batchAxis int) *nd.Array {
+// perSample multiplies a loss by the weights of opts and a factor, and averages it over all axes but
+// one.
+func perSample(l *nd.Array, opts []Option, factor float64, batchAxis int) *nd.Array {
+	l = collect(opts).weigh(l, factor)
 	return nd.Mean(l, nd.ReduceParams{Axis: []int{batchAxis}, Exclude: true})
 }
 

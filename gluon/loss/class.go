@@ -24,7 +24,7 @@ func (l SoftmaxCE) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
 	} else {
 		d = nd.Pick(p, label, nd.PickParams{Axis: nd.Some(axis), KeepDims: true})
 	}
-	return perSample(collect(opts).weigh(d.Neg(), l.Weight.Or(1)), l.BatchAxis)
+	return perSample(d.Neg(), opts, l.Weight.Or(1), l.BatchAxis)
 }
 
 // SigmoidBCE is the cross entropy of labels that are 0 or 1, each on its own.
@@ -38,13 +38,13 @@ type SigmoidBCE struct {
 
 // Forward returns the loss of each sample.
 func (l SigmoidBCE) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
-	in := collect(opts)
+	positive := collect(opts).positive
 	label = like(label, pred)
-	d := bceOfLogits(pred, label, in.positive)
+	d := bceOfLogits(pred, label, positive)
 	if l.FromSigmoid {
-		d = bceOfProbabilities(pred, label, in.positive)
+		d = bceOfProbabilities(pred, label, positive)
 	}
-	return perSample(in.weigh(d, l.Weight.Or(1)), l.BatchAxis)
+	return perSample(d, opts, l.Weight.Or(1), l.BatchAxis)
 }
 
 // bceOfLogits computes max(x, 0) - x·y + log(1 + exp(-|x|)), which does not overflow.
@@ -97,7 +97,7 @@ type Hinge struct {
 // Forward returns the loss of each sample.
 func (l Hinge) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
 	d := pred.Mul(like(label, pred)).RSubScalar(l.Margin.Or(1)).Relu()
-	return perSample(collect(opts).weigh(d, l.Weight.Or(1)), l.BatchAxis)
+	return perSample(d, opts, l.Weight.Or(1), l.BatchAxis)
 }
 
 // SquaredHinge is max(0, Margin - pred·label)² for labels -1 and 1.
@@ -110,7 +110,7 @@ type SquaredHinge struct {
 // Forward returns the loss of each sample.
 func (l SquaredHinge) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
 	d := pred.Mul(like(label, pred)).RSubScalar(l.Margin.Or(1)).Relu().Square()
-	return perSample(collect(opts).weigh(d, l.Weight.Or(1)), l.BatchAxis)
+	return perSample(d, opts, l.Weight.Or(1), l.BatchAxis)
 }
 
 // Logistic is log(1 + exp(-pred·label)) for labels -1 and 1.
@@ -127,5 +127,5 @@ func (l Logistic) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
 		label = label.AddScalar(1).DivScalar(2)
 	}
 	d := bceOfLogits(pred, label, nil)
-	return perSample(collect(opts).weigh(d, l.Weight.Or(1)), l.BatchAxis)
+	return perSample(d, opts, l.Weight.Or(1), l.BatchAxis)
 }

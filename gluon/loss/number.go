@@ -15,7 +15,7 @@ type L2 struct {
 // Forward returns the loss of each sample.
 func (l L2) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
 	d := like(label, pred).Sub(pred).Square()
-	return perSample(collect(opts).weigh(d, l.Weight.Or(1)/2), l.BatchAxis)
+	return perSample(d, opts, l.Weight.Or(1)/2, l.BatchAxis)
 }
 
 // L1 is the absolute difference: weight·|label - pred|.
@@ -27,7 +27,7 @@ type L1 struct {
 // Forward returns the loss of each sample.
 func (l L1) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
 	d := like(label, pred).Sub(pred).Abs()
-	return perSample(collect(opts).weigh(d, l.Weight.Or(1)), l.BatchAxis)
+	return perSample(d, opts, l.Weight.Or(1), l.BatchAxis)
 }
 
 // Huber is L1 where the difference is above Rho, less Rho/2, and a parabola below.
@@ -43,7 +43,7 @@ func (l Huber) Forward(pred, label *nd.Array, opts ...Option) *nd.Array {
 	d := like(label, pred).Sub(pred).Abs()
 	far := nd.GreaterScalar(d, nd.ScalarParams{Scalar: rho})
 	d = nd.Where(far, d.SubScalar(rho/2), d.Square().MulScalar(0.5/rho))
-	return perSample(collect(opts).weigh(d, l.Weight.Or(1)), l.BatchAxis)
+	return perSample(d, opts, l.Weight.Or(1), l.BatchAxis)
 }
 
 // Poisson is the negative log-likelihood of a Poisson distribution whose mean the network predicts.

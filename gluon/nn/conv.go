@@ -47,13 +47,9 @@ func Cube(n int) []int { return []int{n, n, n} }
 
 // Declare declares the parameters.
 func (c *Conv) Declare() {
-	c.Weight = gluon.Need(c.Weight, gluon.Spec{
-		Shape: append(nd.Shape{c.Channels, c.InChannels / max(1, c.Groups)}, c.Kernel...),
-		Init:  c.WeightInit})
-	if !c.NoBias {
-		c.Bias = gluon.Need(c.Bias, gluon.Spec{Shape: nd.Shape{c.Channels},
-			Init: orZeros(c.BiasInit)})
-	}
+	weight := gluon.Spec{Init: c.WeightInit,
+		Shape: append(nd.Shape{c.Channels, c.InChannels / max(1, c.Groups)}, c.Kernel...)}
+	weightAndBias(&c.Weight, &c.Bias, weight, gluon.BiasSpec(c.Channels, c.BiasInit), c.NoBias)
 }
 
 // Forward returns the convolution.
@@ -101,13 +97,9 @@ type (
 
 // Declare declares the parameters.
 func (c *ConvTranspose) Declare() {
-	c.Weight = gluon.Need(c.Weight, gluon.Spec{
-		Shape: append(nd.Shape{c.InChannels, c.Channels / max(1, c.Groups)}, c.Kernel...),
-		Init:  c.WeightInit})
-	if !c.NoBias {
-		c.Bias = gluon.Need(c.Bias, gluon.Spec{Shape: nd.Shape{c.Channels},
-			Init: orZeros(c.BiasInit)})
-	}
+	weight := gluon.Spec{Init: c.WeightInit,
+		Shape: append(nd.Shape{c.InChannels, c.Channels / max(1, c.Groups)}, c.Kernel...)}
+	weightAndBias(&c.Weight, &c.Bias, weight, gluon.BiasSpec(c.Channels, c.BiasInit), c.NoBias)
 }
 
 // Forward returns the enlarged input.

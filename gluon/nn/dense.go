@@ -25,12 +25,8 @@ type Dense struct {
 
 // Declare declares the parameters.
 func (d *Dense) Declare() {
-	d.Weight = gluon.Need(d.Weight, gluon.Spec{Shape: nd.Shape{d.Units, d.InUnits},
-		Init: d.WeightInit})
-	if !d.NoBias {
-		d.Bias = gluon.Need(d.Bias, gluon.Spec{Shape: nd.Shape{d.Units},
-			Init: orZeros(d.BiasInit)})
-	}
+	weight := gluon.Spec{Shape: nd.Shape{d.Units, d.InUnits}, Init: d.WeightInit}
+	weightAndBias(&d.Weight, &d.Bias, weight, gluon.BiasSpec(d.Units, d.BiasInit), d.NoBias)
 }
 
 // Forward returns activation(x·wᵀ + b): of shape (n, Units), or with KeepAxes (…, Units).
@@ -105,9 +101,10 @@ func at(p *gluon.Param, x *nd.Array, extents ...int) *nd.Array {
 	return p.At(x, extents...)
 }
 
-func orZeros(i initializer.Initializer) initializer.Initializer {
-	if i == nil {
-		return initializer.Zero{}
+// weightAndBias declares the parameters of a layer; with noBias the weight alone.
+func weightAndBias(w, b **gluon.Param, weight, bias gluon.Spec, noBias bool) {
+	*w = gluon.Need(*w, weight)
+	if !noBias {
+		*b = gluon.Need(*b, bias)
 	}
-	return i
 }

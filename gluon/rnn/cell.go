@@ -25,7 +25,11 @@ func begin(c Cell) Cell {
 
 // BeginState returns the states with which a sequence begins: zeros, where x is.
 func BeginState(c Cell, n int, x *nd.Array) []*nd.Array {
-	shapes := c.States(n)
+	return zeros(c.States(n), x)
+}
+
+// zeros returns arrays of zeros on the device and engine of x, with its element type.
+func zeros(shapes []nd.Shape, x *nd.Array) []*nd.Array {
 	list := make([]*nd.Array, len(shapes))
 	for i, s := range shapes {
 		list[i] = nd.Zeros(s, nd.On(x.Device()), nd.Using(x.Engine()), nd.As(x.DType()))

@@ -30,21 +30,12 @@ func (g *Gates) declare(n, hidden, in, out int, init Inits) {
 		Init: init.I2HWeight})
 	g.H2HWeight = gluon.Need(g.H2HWeight, gluon.Spec{Shape: nd.Shape{n * hidden, out},
 		Init: init.H2HWeight})
-	g.I2HBias = gluon.Need(g.I2HBias, gluon.Spec{Shape: nd.Shape{n * hidden},
-		Init: zeros(init.I2HBias)})
-	g.H2HBias = gluon.Need(g.H2HBias, gluon.Spec{Shape: nd.Shape{n * hidden},
-		Init: zeros(init.H2HBias)})
+	g.I2HBias = gluon.Need(g.I2HBias, gluon.BiasSpec(n*hidden, init.I2HBias))
+	g.H2HBias = gluon.Need(g.H2HBias, gluon.BiasSpec(n*hidden, init.H2HBias))
 	if out != hidden {
 		g.H2RWeight = gluon.Need(g.H2RWeight, gluon.Spec{Shape: nd.Shape{out, hidden},
 			Init: init.H2RWeight})
 	}
-}
-
-func zeros(i initializer.Initializer) initializer.Initializer {
-	if i == nil {
-		return initializer.Zero{}
-	}
-	return i
 }
 
 // both returns the contributions of the input and of the last output to n gates.

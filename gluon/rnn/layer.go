@@ -129,10 +129,7 @@ func (l *Layer) Run(x *nd.Array, opts ...Option) (*nd.Array, []*nd.Array) {
 	}
 	states := q.states
 	if states == nil {
-		for _, s := range l.States(x.Shape()[1]) {
-			states = append(states, nd.Zeros(s, nd.On(x.Device()), nd.Using(x.Engine()),
-				nd.As(x.DType())))
-		}
+		states = zeros(l.States(x.Shape()[1]), x)
 	}
 	if want := len(l.States(0)); len(states) != want {
 		panic(misuse("Layer", "%d states, want %d", len(states), want))
