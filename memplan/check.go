@@ -13,8 +13,8 @@ func checkInput(buffers []Buffer, steps []Step, cfg Config) error {
 	if cfg.Align < 1 || cfg.Align&(cfg.Align-1) != 0 || cfg.Align > 1<<30 {
 		return fmt.Errorf("memplan: alignment %d: want a power of two up to %d", cfg.Align, 1<<30)
 	}
-	if len(buffers) > math.MaxInt32/2 || len(steps) > math.MaxInt32/2 {
-		return fmt.Errorf("memplan: %d buffers and %d steps are too many", len(buffers), len(steps))
+	if err := checkCounts(len(buffers), len(steps)); err != nil {
+		return err
 	}
 	sum := int64(0)
 	for i := range buffers {
@@ -32,6 +32,18 @@ func checkInput(buffers []Buffer, steps []Step, cfg Config) error {
 		sum += roundUp(b.Bytes, cfg.Align) // at most MaxInt64, as the case above has checked
 	}
 	return checkSteps(buffers, steps)
+}
+
+// mostCount is the largest number of buffers, and of steps: a buffer has two times, whose ranks are
+// of type int32.
+const mostCount = math.MaxInt32 / 2
+
+func checkCounts(buffers, steps int) error {
+	if buffers > mostCount || steps > mostCount {
+		return fmt.Errorf("memplan: found %d buffers and %d steps, want at most %d of each", buffers,
+			steps, mostCount)
+	}
+	return nil
 }
 
 // checkSteps walks the steps in order and checks the buffers that each of them names. A step may

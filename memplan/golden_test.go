@@ -150,7 +150,7 @@ func TestGoldenPicture(t *testing.T) {
 		memplan.Buffer{Bytes: 900, Start: 4, End: 4, Kind: memplan.Gradient},
 		memplan.Buffer{Bytes: 700, Start: 5, End: 9, Kind: memplan.Copy,
 			Name: "a name that is longer than its rectangle, which shows only the end of it"},
-		memplan.Buffer{Bytes: 800, Start: 20, End: 22, Kind: 77, Name: "kind"},
+		memplan.Buffer{Bytes: 800, Start: 20, End: 22, Kind: 5, Name: "kind"},
 		memplan.Buffer{Bytes: 10, Start: 21, End: 21, Name: "thin"},
 		memplan.Buffer{Bytes: 1200, Start: 21, End: 23, Name: "chain",
 			Values: []memplan.Value{{Name: "a", Step: 20}, {Name: "b", Step: 21},

@@ -3,6 +3,7 @@ package memplan
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // order returns the hazards of a run, sorted by their later step.
@@ -96,7 +97,7 @@ func newTracker(buffers []Buffer, offsets []int64) *tracker {
 func (t *tracker) run(s int, st *Step) []int {
 	t.found = t.found[:0]
 	for _, b := range st.Reads {
-		if u := &t.uses[b]; t.buffers[b].Bytes > 0 && u.claimed {
+		if u := &t.uses[b]; u.claimed {
 			t.found = append(t.found, u.writer)
 		}
 	}
@@ -127,18 +128,12 @@ func (t *tracker) run(s int, st *Step) []int {
 // claim gives the bytes from lo to hi to a buffer and adds the last users of their previous owners
 // to found. Owners that are claimed in part keep the rest.
 func (t *tracker) claim(buffer int32, lo, hi int64) {
-	from, _ := slices.BinarySearchFunc(t.owners, lo, func(o owner, lo int64) int {
-		if o.hi <= lo {
-			return -1
-		}
-		return 1
-	})
-	// The owners from position from to position to meet the range. Pieces take their place: the
-	// rest of the first one, the new owner, and the rest of the last one.
-	to := from
-	pieces := make([]owner, 0, 3)
-	for ; to < len(t.owners) && t.owners[to].lo < hi; to++ {
-		o := t.owners[to]
+	from := sort.Search(len(t.owners), func(i int) bool { return t.owners[i].hi > lo })
+	to := sort.Search(len(t.owners), func(i int) bool { return t.owners[i].lo >= hi })
+	// The owners from position from up to but without to meet the range. Pieces take their place:
+	// the rest of the first one, the new owner, and the rest of the last one.
+	var before, after []owner
+	for _, o := range t.owners[from:to] {
 		u := &t.uses[o.buffer]
 		if len(u.readers) > 0 {
 			t.found = append(t.found, u.readers...)
@@ -146,14 +141,12 @@ func (t *tracker) claim(buffer int32, lo, hi int64) {
 			t.found = append(t.found, u.writer)
 		}
 		if o.lo < lo {
-			pieces = append(pieces, owner{o.lo, lo, o.buffer})
+			before = []owner{{o.lo, lo, o.buffer}}
 		}
 		if o.hi > hi {
-			pieces = append(pieces, owner{lo, hi, buffer}, owner{hi, o.hi, o.buffer})
+			after = []owner{{hi, o.hi, o.buffer}}
 		}
 	}
-	if len(pieces) == 0 || pieces[len(pieces)-1].lo < lo {
-		pieces = append(pieces, owner{lo, hi, buffer})
-	}
-	t.owners = slices.Replace(t.owners, from, to, pieces...)
+	t.owners = slices.Replace(t.owners, from, to,
+		slices.Concat(before, []owner{{lo, hi, buffer}}, after)...)
 }

@@ -49,6 +49,47 @@ func TestInvariantsBite(t *testing.T) {
 	}
 }
 
+// TestManyHazards demands that superfluous hazards are looked for up to a number of hazards.
+func TestManyHazards(t *testing.T) {
+	for n, want := range map[int]bool{mostMinimal: false, mostMinimal + 1: true} {
+		p := Plan{Hazards: [][2]int{{0, 1}, {0, 2}}}
+		for s := range n - 2 {
+			p.Hazards = append(p.Hazards, [2]int{s + 1, s + 2})
+		}
+		if err := p.checkMinimal(make([]Step, n)); (err == nil) != want {
+			t.Errorf("%d hazards, one superfluous: got %v, want success: %v", n, err, want)
+		}
+	}
+	p := Plan{Hazards: [][2]int{{0, 1}, {1, 2}}}
+	if err := p.checkMinimal(make([]Step, 2)); err == nil {
+		t.Error("a hazard of a step that does not exist passes")
+	}
+}
+
+// TestCounts asks for numbers of buffers and steps that no machine has the memory for.
+func TestCounts(t *testing.T) {
+	const most = 1<<30 - 1
+	for _, c := range []struct {
+		buffers, steps int
+		ok             bool
+	}{{0, 0, true}, {most, most, true}, {most + 1, 0, false}, {0, most + 1, false}} {
+		if err := checkCounts(c.buffers, c.steps); (err == nil) != c.ok {
+			t.Errorf("%d buffers and %d steps: got %v, want success: %v", c.buffers, c.steps, err,
+				c.ok)
+		}
+	}
+}
+
+// TestTriangle demands as many words for each set as its integers need.
+func TestTriangle(t *testing.T) {
+	sets := triangle(130)
+	for i, want := range map[int]int{0: 0, 1: 1, 64: 1, 65: 2, 128: 2, 129: 3} {
+		if got := len(sets[i]); got != want {
+			t.Errorf("set %d: got %d words, want %d", i, got, want)
+		}
+	}
+}
+
 // TestStateIsChecked hands damaged shelves and owners to their checks.
 func TestStateIsChecked(t *testing.T) {
 	long := make([]placed, chunkSize+1)

@@ -50,13 +50,13 @@ func groups(buffers []Buffer, cfg Config) []group {
 // newGroup ranks the times of the chosen buffers and sums the bytes alive: live gets the size at
 // the first rank of an item and loses it behind the last one, and prefix sums do the rest.
 func newGroup(buffers []Buffer, chosen []int32, align int64) group {
-	times := make([]int, 0, 2*len(chosen))
+	var times []int
 	for _, i := range chosen {
 		times = append(times, buffers[i].Start, buffers[i].End)
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
-	g := group{items: make([]item, len(chosen)), live: make([]int64, len(times)+1)}
+	g := group{items: make([]item, len(chosen)), live: make([]int64, len(times))}
 	for k, i := range chosen {
 		b := &buffers[i]
 		start, _ := slices.BinarySearch(times, b.Start)
@@ -64,12 +64,13 @@ func newGroup(buffers []Buffer, chosen []int32, align int64) group {
 		it := item{bytes: roundUp(b.Bytes, align), start: int32(start), end: int32(end), index: i}
 		g.items[k] = it
 		g.live[start] += it.bytes
-		g.live[end+1] -= it.bytes
+		if end+1 < len(times) {
+			g.live[end+1] -= it.bytes
+		}
 	}
 	for t := 1; t < len(g.live); t++ {
 		g.live[t] += g.live[t-1]
 	}
-	g.live = g.live[:len(times)]
 	return g
 }
 

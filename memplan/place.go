@@ -1,6 +1,10 @@
 package memplan
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"sort"
+)
 
 // scanBudget bounds the work of all placements of one Compute, in visits of a
 // placed buffer (about a nanosecond each). It is a count and not a time so
@@ -68,12 +72,7 @@ func (s *shelf) chunk() []placed {
 // insert adds a rectangle behind those that start at the same address or below.
 func (s *shelf) insert(p placed) {
 	s.count++
-	at, _ := slices.BinarySearchFunc(s.chunks, p.lo, func(c []placed, lo int64) int {
-		if c[0].lo <= lo {
-			return -1
-		}
-		return 1
-	})
+	at := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i][0].lo > p.lo })
 	// The rectangle goes to the last chunk that begins at its address or below; one that begins
 	// below all others goes to the first chunk.
 	if at == 0 {
@@ -101,39 +100,33 @@ func (s *shelf) insert(p placed) {
 // above returns where insert puts a rectangle that begins at lo: the position behind the sorted
 // rectangles that start at the address or below.
 func above(sorted []placed, lo int64) int {
-	at, _ := slices.BinarySearchFunc(sorted, lo, func(p placed, lo int64) int {
-		if p.lo <= lo {
-			return -1
-		}
-		return 1
-	})
-	return at
+	return sort.Search(len(sorted), func(i int) bool { return sorted[i].lo > lo })
 }
 
 // find returns the offset that the fit chooses for an item. It walks upwards through the rectangles
 // whose times meet the item's; top is the end of the highest one so far, so the space between top
 // and the next rectangle is free during the whole life of the item.
 func (s *shelf) find(it item, f fit) int64 {
-	top, best, bestGap := int64(0), int64(-1), int64(0)
+	top, best, smallest := int64(0), int64(0), int64(math.MaxInt64)
 	for _, c := range s.chunks {
 		for i := range c {
 			p := &c[i]
 			if p.end < it.start || p.start > it.end {
 				continue
 			}
-			if gap := p.lo - top; gap >= it.bytes && (best < 0 || gap < bestGap) {
+			if gap := p.lo - top; gap >= it.bytes && gap < smallest {
 				if f == firstFit || gap == it.bytes {
 					return top
 				}
-				best, bestGap = top, gap
+				best, smallest = top, gap
 			}
 			top = max(top, p.hi)
 		}
 	}
-	if best >= 0 {
-		return best
+	if smallest == math.MaxInt64 {
+		return top
 	}
-	return top
+	return best
 }
 
 // place puts the items down in the sequence's order. It gives up as soon as

@@ -132,11 +132,11 @@ func TestSweepAgrees(t *testing.T) {
 
 // TestGaps frees and takes ranges beside a map of free bytes.
 func TestGaps(t *testing.T) {
-	free := []gap{{0, 10}, {20, 22}, {30, 35}, {50, math.MaxInt64}}
+	free := []gap{{0, 10}, {20, 22}, {30, 35}, {40, 42}, {50, math.MaxInt64}}
 	for _, c := range []struct {
 		bytes       int64
 		first, best int
-	}{{1, 0, 1}, {2, 0, 1}, {3, 0, 2}, {5, 0, 2}, {6, 0, 0}, {10, 0, 0}, {11, 3, 3}} {
+	}{{1, 0, 1}, {2, 0, 1}, {3, 0, 2}, {5, 0, 2}, {6, 0, 0}, {10, 0, 0}, {11, 4, 4}} {
 		if got := choose(free, c.bytes, firstFit); got != c.first {
 			t.Errorf("first fit of %d bytes: got gap %d, want %d", c.bytes, got, c.first)
 		}

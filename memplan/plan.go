@@ -167,9 +167,7 @@ func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
 		}
 		p.LowerBound += peak(group.live)
 	}
-	if len(steps) > 0 {
-		p.Hazards = order(buffers, steps, p.Offsets)
-	}
+	p.Hazards = order(buffers, steps, p.Offsets)
 	if Invariants {
 		return p, p.check(buffers, steps)
 	}

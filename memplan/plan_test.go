@@ -50,6 +50,8 @@ func TestComputeKnown(t *testing.T) {
 		{"halves of all there is", []memplan.Buffer{{Bytes: math.MaxInt64/2 - 128},
 			{Bytes: math.MaxInt64/2 - 128}},
 			memplan.Config{Align: 1}, math.MaxInt64 - 257, math.MaxInt64 - 257},
+		{"all there is", []memplan.Buffer{{Bytes: math.MaxInt64 / 2}, {Bytes: math.MaxInt64 / 2}},
+			memplan.Config{Align: 1}, math.MaxInt64 - 1, math.MaxInt64 - 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,6 +83,14 @@ func TestComputeErrors(t *testing.T) {
 			"lives from step 3 to 2"},
 		{"too much", []memplan.Buffer{{Bytes: math.MaxInt64 / 2}, {Bytes: math.MaxInt64 / 2},
 			{Bytes: 2}}, nil, memplan.Config{}, "over what an int64 holds"},
+		{"a byte too much", []memplan.Buffer{{Bytes: math.MaxInt64 / 2},
+			{Bytes: math.MaxInt64/2 + 1}}, nil, memplan.Config{Align: 1},
+			"buffer 1 with 4611686018427387904 bytes brings the sum over"},
+		{"a buffer below zero", nil, []memplan.Step{{Writes: []int{-1}}}, memplan.Config{},
+			"step 0 uses buffer -1 of 0"},
+		{"used before its life", []memplan.Buffer{{Bytes: 1, Start: 1, End: 1}},
+			[]memplan.Step{{Writes: []int{0}}, {}}, memplan.Config{},
+			"step 0 uses buffer 0, which lives from step 1 to 1 only"},
 		{"unknown buffer", nil, []memplan.Step{{Name: "s", Reads: []int{0}}}, memplan.Config{},
 			"step 0 (s) uses buffer 0 of 0"},
 		{"waits for itself", nil, []memplan.Step{{After: []int{0}}}, memplan.Config{},
@@ -191,6 +201,10 @@ func TestString(t *testing.T) {
 		if got := p.String(); !strings.Contains(got, "buffers in "+want+",") {
 			t.Errorf("%d bytes: got %q, want %s", bytes, got, want)
 		}
+	}
+	loose := &memplan.Plan{Total: 3, LowerBound: 1}
+	if got := loose.String(); !strings.Contains(got, "200.0% above the lower bound of 1 B") {
+		t.Errorf("got %q, want 200 %% above the bound", got)
 	}
 	if got, want := memplan.Kind(99).String(), "kind(99)"; got != want {
 		t.Errorf("got %q, want %q", got, want)

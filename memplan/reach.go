@@ -7,6 +7,9 @@ type bitset []uint64
 func (b bitset) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 func (b bitset) set(i int)      { b[i/64] |= 1 << (i % 64) }
 
+// words returns the length of a set that can hold the integers below n.
+func words(n int) int { return (n + 63) / 64 }
+
 // add unites b with o, which may be shorter.
 func (b bitset) add(o bitset) {
 	for i, w := range o {
@@ -20,13 +23,12 @@ func (b bitset) add(o bitset) {
 func triangle(n int) []bitset {
 	total := 0
 	for i := range n {
-		total += (i + 63) / 64
+		total += words(i)
 	}
 	all := make(bitset, total)
 	out := make([]bitset, n)
 	for i := range out {
-		words := (i + 63) / 64
-		out[i], all = all[:words:words], all[words:]
+		out[i], all = all[:words(i):words(i)], all[words(i):]
 	}
 	return out
 }

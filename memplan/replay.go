@@ -7,9 +7,12 @@ import (
 
 // cell is a range of addresses that no buffer begins or ends in, and the steps that used it last.
 type cell struct {
-	writer  int   // the step that wrote last; -1 before the first
+	writer  int   // the step that wrote last, or none
 	readers []int // the steps that read after it
 }
+
+// none is the writer of a cell that no step has written.
+const none = -1
 
 // replay is the state of the arena while steps run one after another. It belongs to one call of
 // verifyOrder, which has checked before that all offsets lie inside the arena.
@@ -38,7 +41,7 @@ func verifyOrder(buffers []Buffer, steps []Step, plan *Plan) error {
 	r.cuts = slices.Compact(r.cuts)
 	r.cells = make([]cell, len(r.cuts))
 	for i := range r.cells {
-		r.cells[i].writer = -1
+		r.cells[i].writer = none
 	}
 	for now := range steps {
 		if err := r.step(now); err != nil {
@@ -59,7 +62,7 @@ func (r *replay) span(b int) []cell {
 func (r *replay) step(now int) error {
 	st := &r.steps[now]
 	running := func(earlier int) bool { // nothing says that it has ended
-		return earlier >= 0 && earlier != now && !r.order.Has(earlier, now)
+		return earlier != none && earlier != now && !r.order.Has(earlier, now)
 	}
 	for _, b := range st.Reads {
 		for _, c := range r.span(b) {

@@ -121,6 +121,10 @@ func (r *retracer) push(it item) {
 	slices.SortStableFunc(r.spots[from:], func(a, b spot) int { return cmp.Compare(a.gap, b.gap) })
 }
 
+// The constants of the digest of a state: 2^64 divided by the golden ratio, which spreads numbers
+// that are close to each other, and the turn that brings high bits down.
+const mixFactor, mixTurn = 0x9e3779b97f4a7c15, 29
+
 // state digests all that matters to the items from position k on: the live
 // items, their places and how long they live. Two states with one digest may cost a solution, never
 // give a wrong one.
@@ -129,8 +133,8 @@ func (r *retracer) state(k int) uint64 {
 	h := uint64(k)
 	for i := range r.placed {
 		if p := &r.placed[i]; p.end >= r.items[r.seq[k]].start {
-			for _, v := range [3]uint64{uint64(p.lo), uint64(p.hi), uint64(p.end)} {
-				h = bits.RotateLeft64((h^v)*0x9e3779b97f4a7c15, 29)
+			for _, v := range [...]uint64{uint64(p.lo), uint64(p.hi), uint64(p.end)} {
+				h = bits.RotateLeft64((h^v)*mixFactor, mixTurn)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package memplan
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // The improvement rounds when none are configured: as many as take about roundVisits visits of a
 // placed buffer, which is 20 ms, within limits.
@@ -26,16 +29,19 @@ func roundsFor(n int) int {
 // Memory Management for Deep Neural Net Inference, section 4).
 func search(items []item, live []int64, rounds int, work *int64) layout {
 	bound := peak(live)
-	best := sweep(items, bestFit, false)
+	best := layout{total: math.MaxInt64}
 	better := func(l layout) bool {
 		if l.total < best.total {
 			best = l
 		}
-		return best.total <= bound
+		return best.total == bound
 	}
-	if best.total <= bound || better(sweep(items, firstFit, false)) ||
-		better(sweep(items, bestFit, true)) || better(sweep(items, firstFit, true)) {
-		return best
+	for _, backward := range [2]bool{false, true} {
+		for _, f := range [2]fit{bestFit, firstFit} {
+			if better(sweep(items, f, backward)) {
+				return best
+			}
+		}
 	}
 	var s shelf
 	seqs := sequences(items, live)

@@ -134,7 +134,7 @@ func TestRetraceNeedsWork(t *testing.T) {
 	for i := range items {
 		items[i] = item{bytes: 4, start: int32(i), end: int32(i)}
 	}
-	for work, want := range map[int64]bool{0: false, 99: false, 200: true} {
+	for work, want := range map[int64]bool{0: false, 99: false, 100: true, 200: true} {
 		left := work
 		if _, found := retrace(items, 4, &left); found != want {
 			t.Errorf("work %d: got %v, want %v", work, found, want)
@@ -144,6 +144,68 @@ func TestRetraceNeedsWork(t *testing.T) {
 	}
 	if _, found := retrace(make([]item, 1001), 4, new(int64(scanBudget))); found {
 		t.Error("1001 items are searched, want at most 1000")
+	}
+}
+
+// TestRetraceStops gives searches less and less work. A search that takes n visits, and more than the
+// square of the number of items, needs one more, because it stops where none is left.
+func TestRetraceStops(t *testing.T) {
+	cases := 0
+	for seed := range uint64(300) {
+		items, live := someItems(rand.New(rand.NewPCG(seed, 6)), 12)
+		work := int64(scanBudget)
+		_, found := retrace(items, peak(live), &work)
+		used := scanBudget - work
+		if !found || used < 12*12 {
+			continue
+		}
+		cases++
+		for left, want := range map[int64]bool{used: false, used + 1: true} {
+			work := left
+			if _, found := retrace(items, peak(live), &work); found != want {
+				t.Errorf("seed %d, work %d: got %v, want %v", seed, left, found, want)
+			}
+		}
+	}
+	if cases < 10 {
+		t.Errorf("%d searches take more visits than their least work, want 10", cases)
+	}
+}
+
+// TestRetraceTakesDecisionsBack fails to place three items, and looks at the state that is left.
+func TestRetraceTakesDecisionsBack(t *testing.T) {
+	r := retracer{items: []item{{bytes: 8}, {bytes: 8}, {bytes: 8}}, seq: []int32{0, 1, 2}, limit: 20,
+		visits: 1000, failed: map[uint64]struct{}{}}
+	r.out.offsets = make([]int64, 3)
+	if r.descend(0) || len(r.placed) != 0 || len(r.spots) != 0 || len(r.failed) == 0 {
+		t.Errorf("got %+v, want nothing placed, no spots, and the states that failed", r)
+	}
+}
+
+// TestSearchStops demands that a search takes no visits where a sweep reaches the bound, and that
+// improvement takes none without rounds and gives up where no work is left.
+func TestSearchStops(t *testing.T) {
+	items := []item{{bytes: 4}, {bytes: 8, start: 1, end: 1}, {bytes: 4, start: 2, end: 2}}
+	work := int64(100)
+	if l := search(items, []int64{4, 8, 4}, 10, &work); l.total != 8 || work != 100 {
+		t.Errorf("got %d bytes and %d visits left, want 8 and 100", l.total, work)
+	}
+	var s shelf
+	start := layout{total: 16, offsets: []int64{0, 4, 12}, seq: []int32{0, 1, 2}}
+	for _, c := range []struct {
+		rounds       int
+		work, left   int64
+		total, bound int64
+	}{
+		{0, 100, 100, 16, 8}, {1, 100, 97, 8, 8}, {10, 100, 97, 8, 8}, {10, 2, -1, 16, 8},
+		{10, 100, 100, 16, 16},
+	} {
+		work := c.work
+		if l := improve(&s, items, start, c.bound, c.rounds, &work); l.total != c.total ||
+			work != c.left {
+			t.Errorf("%d rounds, work %d: got %d bytes and %d visits left, want %d and %d",
+				c.rounds, c.work, l.total, work, c.total, c.left)
+		}
 	}
 }
 

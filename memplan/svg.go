@@ -76,7 +76,7 @@ type canvas struct {
 }
 
 func newCanvas(w io.Writer, p *Plan, buffers []Buffer) *canvas {
-	c := &canvas{out: bufio.NewWriter(w), plan: p, first: math.Inf(1), last: 1,
+	c := &canvas{out: bufio.NewWriter(w), plan: p, first: math.MaxFloat64, last: 1,
 		top: max(1, float64(p.Total))}
 	for _, b := range buffers {
 		c.first = min(c.first, float64(b.Start))
@@ -171,9 +171,9 @@ func (c *canvas) buffer(b *Buffer, offset int64) {
 	}
 	if right-x >= labelWidth && bottom-y >= labelHeight && b.Name != "" {
 		runes := []rune(b.Name)
-		if fits := int((right - x - 6) / charWidth); len(runes) > fits {
+		if excess := len(runes) - int((right-x-6)/charWidth); excess > 0 {
 			// The end of a name tells more: the beginning is the network's.
-			runes = append([]rune{'…'}, runes[len(runes)-fits+1:]...)
+			runes = append([]rune{'…'}, runes[excess+1:]...)
 		}
 		c.text(x+3, (y+bottom)/2+4, "start", `font-size="10" fill="#ffffff" pointer-events="none"`,
 			string(runes))
@@ -184,12 +184,10 @@ func (c *canvas) buffer(b *Buffer, offset int64) {
 // live draws the sum of the bytes alive over time: a level for every rank, from its first to its
 // last step. A rank is the start of some buffers, the end of some, or both.
 func (c *canvas) live(buffers []Buffer) {
-	all := make([]int32, 0, len(buffers))
+	all := make([]int32, len(buffers))
 	starts := map[int32]int{} // by rank
-	for i, b := range buffers {
-		if b.Bytes > 0 {
-			all = append(all, int32(i))
-		}
+	for i := range all {
+		all[i] = int32(i)
 	}
 	g := newGroup(buffers, all, c.plan.Align)
 	ends := map[int32]int{}

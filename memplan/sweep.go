@@ -30,7 +30,7 @@ func sweep(items []item, f fit, backward bool) layout {
 	free := []gap{{0, math.MaxInt64}}
 	for _, i := range seq {
 		it := items[i]
-		for len(ending) > 0 && items[ending[0]].end < it.start {
+		for items[ending[0]].end < it.start { // ending has the item itself, so it is not empty
 			e := ending[0]
 			ending = ending[1:]
 			free = release(free, gap{out.offsets[e], out.offsets[e] + items[e].bytes})
@@ -85,16 +85,12 @@ func release(free []gap, g gap) []gap {
 	return free
 }
 
-// mirrored turns time around: the last rank becomes the first. A placement of the mirrored items is
-// one of the items themselves, because lives meet in both or in neither.
+// mirrored turns time around: ranks become negative. A placement of the mirrored items is one of the
+// items themselves, because lives meet in both or in neither.
 func mirrored(items []item) []item {
-	last := int32(0)
-	for _, it := range items {
-		last = max(last, it.end)
-	}
 	out := slices.Clone(items)
-	for i := range out {
-		out[i].start, out[i].end = last-items[i].end, last-items[i].start
+	for i, it := range items {
+		out[i].start, out[i].end = -it.end, -it.start
 	}
 	return out
 }

@@ -74,6 +74,58 @@ func TestVerifyNamesTheFault(t *testing.T) {
 	}
 }
 
+// TestVerifyKnowsBytes gives plans of single bytes, and of buffers without any, which may lie
+// anywhere.
+func TestVerifyKnowsBytes(t *testing.T) {
+	buffers := []memplan.Buffer{{Bytes: 1, Name: "a"}, {Bytes: 1, Name: "b"}, {Name: "none"}}
+	for _, c := range []struct {
+		offsets []int64
+		total   int64
+		want    string
+	}{
+		{[]int64{0, 1, 0}, 2, ""},
+		{[]int64{0, 1, 7}, 2, ""},
+		{[]int64{0, 0, 0}, 1, "overlap at address 0"},
+		{[]int64{0, 2, 0}, 2, "buffer 1 (b) with 1 bytes at offset 2 leaves the arena of 2"},
+		{[]int64{0, 1, 0}, 3, "total 3"},
+		{[]int64{0, 0, 0}, 0, "buffer 0 (a) with 1 bytes at offset 0 leaves the arena of 0"},
+		{[]int64{0, 1, -1}, 2, "buffer 2 (none) at offset -1"},
+	} {
+		p := &memplan.Plan{Offsets: c.offsets, Total: c.total, LowerBound: 2, Naive: 2, Align: 1}
+		err := memplan.Verify(buffers, nil, p)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("offsets %v, total %d: got %v, want an error with %q", c.offsets, c.total, err,
+				c.want)
+		}
+	}
+}
+
+// TestVerifyOrdersTheFirstStep lets the second step read and write bytes of the first one.
+func TestVerifyOrdersTheFirstStep(t *testing.T) {
+	buffers := []memplan.Buffer{{Bytes: 1, End: 2}}
+	for _, c := range []struct {
+		steps   []memplan.Step
+		hazards [][2]int
+		want    string
+	}{
+		{[]memplan.Step{{Writes: []int{0}}, {Reads: []int{0}}, {}}, nil,
+			"step 1 after step 0, which writes bytes"},
+		{[]memplan.Step{{Writes: []int{0}}, {Writes: []int{0}}, {}}, nil,
+			"step 1 after step 0, which writes bytes"},
+		{[]memplan.Step{{Writes: []int{0}}, {Reads: []int{0}}, {Writes: []int{0}}},
+			[][2]int{{0, 1}, {0, 2}}, "step 2 after step 1, which reads bytes"},
+		{[]memplan.Step{{Writes: []int{0}}, {Reads: []int{0}}, {Writes: []int{0}}},
+			[][2]int{{0, 1}, {1, 2}}, ""},
+	} {
+		p := &memplan.Plan{Offsets: []int64{0}, Total: 1, LowerBound: 1, Naive: 1, Align: 1,
+			Hazards: c.hazards}
+		err := memplan.Verify(buffers, c.steps, p)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("hazards %v: got %v, want an error with %q", c.hazards, err, c.want)
+		}
+	}
+}
+
 func TestVerifyNamesFaultsOfLanes(t *testing.T) {
 	buffers := []memplan.Buffer{
 		{Bytes: 64, Start: 0, End: 2, Name: "a", Lane: 1}, {Bytes: 64, Start: 3, End: 4, Name: "b",
@@ -91,6 +143,9 @@ func TestVerifyNamesFaultsOfLanes(t *testing.T) {
 			"leaves the part of lane 2"},
 		{"lane without a part", func(p *memplan.Plan) { p.Lanes = p.Lanes[:1] },
 			"buffer 1 (b) with 64 bytes at offset 64 leaves the part of lane 2, 0 bytes"},
+		{"an empty part", func(p *memplan.Plan) {
+			p.Lanes = append(p.Lanes, memplan.Part{Lane: 7, Offset: 128})
+		}, ""},
 		{"two parts of a lane", func(p *memplan.Plan) { p.Lanes[1].Lane = 1 },
 			"lane 1 has the part of 64 bytes at 64"},
 		{"gap", func(p *memplan.Plan) { p.Lanes[1].Offset = 128 },
@@ -102,8 +157,8 @@ func TestVerifyNamesFaultsOfLanes(t *testing.T) {
 	} {
 		bad := clone(good)
 		tt.damage(bad)
-		if err := memplan.Verify(buffers, nil, bad); err == nil ||
-			!strings.Contains(err.Error(), tt.want) {
+		err := memplan.Verify(buffers, nil, bad)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want one with %q", tt.name, err, tt.want)
 		}
 	}
