@@ -18,6 +18,21 @@ func (a *Array) upload(dev device.Device) (*nd.Array, error) {
 	return x, x.WriteBytes(a.Data)
 }
 
+// upload reads arrays of one archive and puts them on the device.
+func (env Env) upload(file string, refs []Ref) ([]*nd.Array, error) {
+	arrays, err := env.Golden.Arrays(file, refs)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*nd.Array, len(arrays))
+	for i, a := range arrays {
+		if list[i], err = a.upload(env.Device); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 // download waits for x and copies it to the host.
 func download(x *nd.Array) (*Array, error) {
 	a := NewArray(x.DType(), x.Shape().Clone())

@@ -31,17 +31,9 @@ func (c *utilsCase) run(env Env) error {
 		}
 		return nil
 	}
-	var in []*nd.Array
-	for _, r := range c.Inputs {
-		a, err := env.Golden.Array(folder+c.File, r)
-		if err != nil {
-			return err
-		}
-		x, err := a.upload(env.Device)
-		if err != nil {
-			return err
-		}
-		in = append(in, x)
+	in, err := env.upload(folder+c.File, c.Inputs)
+	if err != nil {
+		return err
 	}
 	out := in
 	switch c.Function {
@@ -54,7 +46,6 @@ func (c *utilsCase) run(env Env) error {
 			return fmt.Errorf("norm %v, want %v", norm, c.Norm)
 		}
 	case "split_and_load", "split_data":
-		var err error
 		if out, err = c.split(env, in[0]); err != nil {
 			return err
 		}

@@ -182,17 +182,9 @@ func (c *opCase) backward(ex *sym.Executor, env Env) error {
 	if len(c.Grads) == 0 {
 		return nil
 	}
-	var heads []*nd.Array
-	for _, r := range c.HeadGrads {
-		a, err := env.Golden.Array(c.File, r)
-		if err != nil {
-			return err
-		}
-		h, err := a.upload(env.Device)
-		if err != nil {
-			return err
-		}
-		heads = append(heads, h)
+	heads, err := env.upload(c.File, c.HeadGrads)
+	if err != nil {
+		return err
 	}
 	return ex.Backward(heads...)
 }

@@ -56,17 +56,9 @@ func (c *updateCase) run(env Env) error {
 	if err != nil {
 		return err
 	}
-	var in []*nd.Array
-	for _, r := range c.Inputs {
-		a, err := env.Golden.Array(c.File, r)
-		if err != nil {
-			return err
-		}
-		x, err := a.upload(env.Device)
-		if err != nil {
-			return err
-		}
-		in = append(in, x)
+	in, err := env.upload(c.File, c.Inputs)
+	if err != nil {
+		return err
 	}
 	out := make([]*nd.Array, len(o.Outputs(params)))
 	out[0] = nd.Empty(in[0].Shape(), nd.On(env.Device), nd.As(in[0].DType()))
@@ -133,19 +125,11 @@ func (c *metricCase) run(env Env) error {
 		return err
 	}
 	for i, b := range c.Batches {
-		arrays, err := env.Golden.Arrays(c.File, []Ref{b.Label, b.Pred})
+		arrays, err := env.upload(c.File, []Ref{b.Label, b.Pred})
 		if err != nil {
 			return err
 		}
-		label, err := arrays[0].upload(env.Device)
-		if err != nil {
-			return err
-		}
-		pred, err := arrays[1].upload(env.Device)
-		if err != nil {
-			return err
-		}
-		if err := m.Update([]*nd.Array{label}, []*nd.Array{pred}); err != nil {
+		if err := m.Update(arrays[:1], arrays[1:]); err != nil {
 			return err
 		}
 		names, got := m.Value()

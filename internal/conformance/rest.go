@@ -99,22 +99,14 @@ func (c *imperativeCase) run(env Env) error {
 
 // inputs reads the inputs.
 func (c *imperativeCase) inputs(env Env) ([]*nd.Array, error) {
-	var list []*nd.Array
+	var refs []Ref
 	for _, r := range c.Inputs {
 		if r.Stype != "" && r.Stype != "default" {
 			return nil, missing("arrays of storage type %s", r.Stype)
 		}
-		a, err := env.Golden.Array(imperativeArchive, r.Ref)
-		if err != nil {
-			return nil, err
-		}
-		x, err := a.upload(env.Device)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, x)
+		refs = append(refs, r.Ref)
 	}
-	return list, nil
+	return env.upload(imperativeArchive, refs)
 }
 
 // gradients compares the gradients for the head gradients of the case.
@@ -122,17 +114,9 @@ func (c *imperativeCase) gradients(env Env, out, wrt []*nd.Array) error {
 	if len(wrt) == 0 {
 		return nil
 	}
-	var heads []*nd.Array
-	for _, r := range c.HeadGrads {
-		a, err := env.Golden.Array(imperativeArchive, r)
-		if err != nil {
-			return err
-		}
-		h, err := a.upload(env.Device)
-		if err != nil {
-			return err
-		}
-		heads = append(heads, h)
+	heads, err := env.upload(imperativeArchive, c.HeadGrads)
+	if err != nil {
+		return err
 	}
 	grads, err := autograd.Grad(out, wrt, autograd.HeadGrads(heads...))
 	if err != nil {
