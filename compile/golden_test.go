@@ -3,7 +3,6 @@ package compile_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"gomx/device"
 	"gomx/dtype"
 	"gomx/graph"
+	"gomx/internal/golden"
 	"gomx/op"
 	sym "gomx/symbol"
 )
@@ -100,7 +100,7 @@ func TestGolden(t *testing.T) {
 			if err := p.WriteText(&b); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, e.name+".txt", b.String())
+			compareGolden(t, e.name+".txt", b.String())
 			if err := p.Check(); err != nil {
 				t.Error(err)
 			}
@@ -108,23 +108,10 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// golden compares a text with a file.
-func golden(t *testing.T, name, got string) {
+// compareGolden compares a text with a file of testdata.
+func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the text differs from %s; run the test with -rewrite and look at the change:\n%s",
-			file, firstDifference(got, string(want)))
-	}
+	golden.Compare(t, filepath.Join("testdata", name), got, *rewrite)
 }
 
 // TestGoldenLanes compares programs that run on several queues and devices.
@@ -138,7 +125,7 @@ func TestGoldenLanes(t *testing.T) {
 			fmt.Fprintf(&b, "%s: %d threads, wide %v, queued %v\n", s.Name, s.Threads, s.Wide,
 				s.Lane.Queued())
 		}
-		golden(t, name, b.String())
+		compareGolden(t, name, b.String())
 	}
 	e := branches()
 	src := source(t, e.net, map[string]dtype.Shape{"data": e.shape})
@@ -181,7 +168,7 @@ func TestGoldenExplanations(t *testing.T) {
 		for i, buf := range m.Buffers {
 			fmt.Fprintf(&b, "buffer %d %s: %v, values %v\n", i, buf.Name, buf.Kind, buf.Values)
 		}
-		golden(t, filepath.Join("explained", e.name+".txt"), b.String())
+		compareGolden(t, filepath.Join("explained", e.name+".txt"), b.String())
 	}
 }
 
@@ -246,17 +233,6 @@ func (e *example) compile(t testing.TB) *compile.Program {
 		e.set(&o)
 	}
 	return mustCompile(t, source(t, e.net, map[string]dtype.Shape{"data": e.shape}), o)
-}
-
-// firstDifference shows the first line in which two texts differ.
-func firstDifference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return "got  " + a[i] + "\nwant " + b[i]
-		}
-	}
-	return "one text is longer"
 }
 
 func dense(x *sym.Symbol, units int, name string, opts ...sym.Option) *sym.Symbol {

@@ -6,40 +6,21 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"gomx/internal/golden"
 	"gomx/memplan"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// golden compares a text with a file.
-func golden(t *testing.T, name, got string) {
+// compareGolden compares a text with a file of testdata/golden.
+func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", "golden", name)
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got == string(want) {
-		return
-	}
-	a, b := strings.Split(got, "\n"), strings.Split(string(want), "\n")
-	i := 0
-	for i < min(len(a), len(b))-1 && a[i] == b[i] {
-		i++
-	}
-	t.Errorf("%s, line %d; run the test with -rewrite and look at the change:\ngot  %s\nwant %s",
-		file, i+1, a[i], b[i])
+	golden.Compare(t, filepath.Join("testdata", "golden", name), got, *rewrite)
 }
 
 // write spells a plan: a line for each buffer, part and hazard.
@@ -102,7 +83,7 @@ func TestGoldenPlans(t *testing.T) {
 		buffers, steps := program(newRand(seed), 12)
 		show(fmt.Sprint("random program ", seed), buffers, steps, memplan.Config{})
 	}
-	golden(t, "plans.txt", text.String())
+	compareGolden(t, "plans.txt", text.String())
 }
 
 // TestGoldenSums plans networks and random intervals, each with several settings, and compares
@@ -140,7 +121,7 @@ func TestGoldenSums(t *testing.T) {
 				memplan.Config{Rounds: rounds, Align: 16})
 		}
 	}
-	golden(t, "sums.txt", text.String())
+	compareGolden(t, "sums.txt", text.String())
 }
 
 // TestGoldenPicture draws buffers of every kind and size.
@@ -162,17 +143,17 @@ func TestGoldenPicture(t *testing.T) {
 	if err := mustCompute(t, buffers, steps, memplan.Config{}).SVG(&picture, buffers); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "unit.svg", picture.String())
+	compareGolden(t, "unit.svg", picture.String())
 	large := []memplan.Buffer{{Bytes: 3 << 30, Start: 100, End: 2400, Name: "one"},
 		{Bytes: 5 << 20, Start: 2400, End: 5000, Name: "two", Kind: memplan.Gradient}}
 	picture.Reset()
 	if err := mustCompute(t, large, nil, memplan.Config{}).SVG(&picture, large); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "large.svg", picture.String())
+	compareGolden(t, "large.svg", picture.String())
 	picture.Reset()
 	if err := mustCompute(t, nil, nil, memplan.Config{}).SVG(&picture, nil); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "nothing.svg", picture.String())
+	compareGolden(t, "nothing.svg", picture.String())
 }

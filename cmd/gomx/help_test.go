@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"gomx/internal/golden"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the help texts of testdata/help anew")
@@ -68,20 +68,7 @@ func TestHelpIsGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("testdata", "help", name+".txt")
-		if *rewrite {
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil || !bytes.Equal([]byte(got), want) {
-			t.Errorf("help of %s: got\n%s\nwant\n%s (%v): go test ./cmd/gomx -run Golden -rewrite",
-				name, got, want, err)
-		}
+		golden.Compare(t, filepath.Join("testdata", "help", name+".txt"), got, *rewrite)
 	}
 }
 

@@ -5,7 +5,7 @@ import "strings"
 // layers lists every package of the module, the highest line first. A package
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
-const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest are imported by tests, optest by opgen too)
+const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden are imported by tests, optest by opgen too)
 module  launch  examples/data  gluon/{nn,rnn,loss}
 gluon                                     networks as values
 predict                                   models in service
