@@ -67,8 +67,8 @@ type Options struct {
 	// serves tests, which compare the fast program with the graph as it was composed.
 	NoFusion bool
 
-	// Without has the names of passes to leave out; see [Passes]. Passes that are needed run
-	// nevertheless.
+	// Without has the names of passes to leave out; the error of [CheckNames] lists all names.
+	// Passes that are needed run nevertheless.
 	Without []string
 
 	// Verify checks the plan of the memory with an independent verifier, in every build.
@@ -128,7 +128,7 @@ func Compile(src Source, o Options) (p *Program, err error) {
 		return nil, err
 	}
 	u := newUnit(&src, &o)
-	for _, s := range Stages() {
+	for _, s := range stages() {
 		if !s.runs(&o) {
 			continue
 		}
@@ -147,7 +147,7 @@ func Compile(src Source, o Options) (p *Program, err error) {
 // A stage that is no pass cannot be left out, so its name is an error too.
 func CheckNames(names []string) error {
 	var all []string
-	for _, s := range Passes() {
+	for _, s := range passes() {
 		all = append(all, s.Name)
 	}
 	for _, name := range names {

@@ -7,8 +7,8 @@
 //
 // # Stages
 //
-// One table, [Stages], lists all steps of the way in their order. Each row says why it exists, and
-// names the rows that must run before and after it; a test checks that the order keeps these
+// One table, in table.go, lists all steps of the way in their order. Each row says why it exists,
+// and names the rows that must run before and after it; a test checks that the order keeps these
 // constraints. A [Unit] goes from stage to stage. It holds the outputs, the gradients and the
 // facts: shapes and types that inference has found. Facts stay valid through all stages. A stage
 // that makes nodes leaves their facts behind, so a graph is inferred once before the first stage,

@@ -46,15 +46,11 @@ func TestExplainListsEveryPassOfTheMode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mode := compile.Inferring
-		if train {
-			mode = compile.Training
-		}
 		var got, want []string
 		for _, p := range e.Passes {
 			got = append(got, p.Pass)
 		}
-		for _, p := range compile.PassesOf(mode) {
+		for _, p := range compile.PassesOf(train) {
 			want = append(want, p.Name)
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {

@@ -139,7 +139,7 @@ func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig) (names []string) 
 		changed[p.Pass] = len(p.Changes) > 0
 	}
 	for _, p := range compile.Passes() {
-		if changed[p.Name] && !p.Needed && p.Mode == compile.Always {
+		if changed[p.Name] && !p.Needed && p.Always() {
 			names = append(names, p.Name)
 		}
 	}

@@ -20,7 +20,7 @@ type Stage struct {
 	Before []string
 	After  []string
 
-	Mode Mode
+	mode mode
 
 	// Loose says that results agree up to rounding. Without it a stage leaves every value as it
 	// is, but for the sign of zeros.
@@ -43,22 +43,22 @@ type Stage struct {
 	pass graph.Pass
 }
 
-// Mode says which programs a stage works on. Fusions differ between the modes, because training has
+// mode says which programs a stage works on. Fusions differ between the modes, because training has
 // to keep the values that gradients read.
-type Mode uint8
+type mode uint8
 
 // The modes of stages.
 const (
-	Always    Mode = iota
-	Inferring      // programs that only infer
-	Training       // programs that are trained
+	always    mode = iota
+	inferring      // programs that only infer
+	training       // programs that are trained
 )
 
 // runs reports whether the options leave a stage on. Stages without a pass always run in their
 // mode: they test the options that they depend on themselves.
 func (s *Stage) runs(o *Options) bool {
 	switch {
-	case s.Mode == Inferring && o.Train, s.Mode == Training && !o.Train:
+	case s.mode == inferring && o.Train, s.mode == training && !o.Train:
 		return false
 	case s.pass == nil:
 		return true
@@ -76,19 +76,10 @@ func (s *Stage) run(u *Unit, row *Stage) error {
 	return u.rewrite(row, s.pass)
 }
 
-// Passes lists the stages that rewrite graphs, in their order. Their names are those that
+// passes lists the stages that rewrite graphs, in their order. Their names are those that
 // Options.Without takes.
-func Passes() []*Stage {
-	return slices.DeleteFunc(Stages(), func(s *Stage) bool { return !s.Pass })
-}
-
-// PassesOf lists the passes that programs of a mode meet in any case, in their order: without the
-// ones that only several devices, or another precision, call for.
-func PassesOf(mode Mode) []*Stage {
-	return slices.DeleteFunc(Passes(), func(s *Stage) bool {
-		return s.pass == nil ||
-			s.Mode != Always && s.Mode != mode
-	})
+func passes() []*Stage {
+	return slices.DeleteFunc(stages(), func(s *Stage) bool { return !s.Pass })
 }
 
 // Applied is the report of a pass that ran, also of one that changed nothing.

@@ -6,8 +6,8 @@ import (
 	"gomx/graph"
 )
 
-// Stages lists all stages in the order in which they run. The rows are made anew by each call.
-func Stages() []*Stage {
+// stages lists all stages in the order in which they run. The rows are made anew by each call.
+func stages() []*Stage {
 	return slices.Concat(composed(), fused(), compiled(), lowered())
 }
 
@@ -73,7 +73,7 @@ func composed() []*Stage {
 func fused() []*Stage {
 	return []*Stage{
 		// Guarantees that no dropout of the mode training is left, but for outputs.
-		{Name: "drop-dropout", Pass: true, Mode: Inferring, pass: graph.DropDropout,
+		{Name: "drop-dropout", Pass: true, mode: inferring, pass: graph.DropDropout,
 			Before: []string{"fold-batchnorm", "fuse-sum", "fuse-activation"},
 			Reason: "dropout passes data on in inference; before the fusions, whose patterns it " +
 				"would hide"},
@@ -81,7 +81,7 @@ func fused() []*Stage {
 		// rounding: weights are multiplied by gamma/deviation, and kept in that form between
 		// runs. Source: Jacob et al., Quantization and Training of Neural Networks, 2018, section
 		// 3.2; MXNet's MKLDNN subgraph.
-		{Name: "fold-batchnorm", Pass: true, Mode: Inferring, Loose: true, Host: true,
+		{Name: "fold-batchnorm", Pass: true, mode: inferring, Loose: true, Host: true,
 			pass: graph.FoldBatchNorm, Before: []string{"fuse-sum", "fuse-activation"},
 			Reason: "in inference a batch norm is an affine map that the convolution before it " +
 				"can do; before sums and activations, because it brings sums and activations " +
@@ -89,18 +89,18 @@ func fused() []*Stage {
 		// Relies on batch norms that are folded, or sums would not read convolutions. The other
 		// term may have other readers: the stage storage decides whether the output takes its
 		// memory. Source: the post-operation sum of oneDNN.
-		{Name: "fuse-sum", Pass: true, Mode: Inferring, Loose: true, Host: true,
+		{Name: "fuse-sum", Pass: true, mode: inferring, Loose: true, Host: true,
 			pass: graph.FuseSum, Before: []string{"fuse-activation"},
 			Reason: "a convolution can add to the content of its output; before activations, " +
 				"which come after the sum in residual networks"},
 		// Relies on sums that are fused. A rectifier of a layer with other readers stays a node.
 		// Source: the post-operation eltwise of oneDNN.
-		{Name: "fuse-activation", Pass: true, Mode: Inferring, Loose: true, Host: true,
+		{Name: "fuse-activation", Pass: true, mode: inferring, Loose: true, Host: true,
 			pass: graph.FuseActivation, Before: []string{"adopt-convolutions"},
 			Reason: "a rectifier costs nothing while results are still in registers"},
 		// Guarantees that the kernels of the convolutions that nothing was fused into choose
 		// layouts too.
-		{Name: "adopt-convolutions", Pass: true, Mode: Inferring, Loose: true, Host: true,
+		{Name: "adopt-convolutions", Pass: true, mode: inferring, Loose: true, Host: true,
 			pass: graph.AdoptConvolutions, After: []string{"fuse-sum", "fuse-activation"},
 			Before: []string{"winograd", "layout"},
 			Reason: "convolutions that nothing was fused into shall pass blocked arrays on as " +
@@ -108,7 +108,7 @@ func fused() []*Stage {
 		// Relies on adopted convolutions. Guarantees one choice for all of them: Winograd's
 		// algorithm where it applies, if that is enough of the work, or nowhere. Source: Lavin
 		// and Gray, Fast Algorithms for Convolutional Neural Networks, 2016.
-		{Name: "winograd", Pass: true, Mode: Inferring, Loose: true, Host: true,
+		{Name: "winograd", Pass: true, mode: inferring, Loose: true, Host: true,
 			pass: graph.ChooseWinograd, After: []string{"adopt-convolutions"},
 			Before: []string{"layout"},
 			Reason: "3x3 windows cost less than half the multiplications by Winograd's " +
@@ -116,19 +116,19 @@ func fused() []*Stage {
 				"graph"},
 		// Relies on being the only reader of a batch norm and of the sum. Guarantees that the
 		// value before the rectifier is no entry any more, so it takes no memory.
-		{Name: "fuse-norm", Pass: true, Mode: Training, Loose: true, Host: true,
+		{Name: "fuse-norm", Pass: true, mode: training, Loose: true, Host: true,
 			pass: graph.FuseNorm, Before: []string{"fuse-trained-activation", "gradient"},
 			Reason: "a batch norm, the sum after it and a rectifier read and write memory once " +
 				"in one kernel, in both directions"},
 		// Relies on norms that have taken their rectifiers already. Guarantees that the sum
 		// before the rectifier is no entry any more: the gradient reads the rectified result.
-		{Name: "fuse-trained-activation", Pass: true, Mode: Training, Loose: true, Host: true,
+		{Name: "fuse-trained-activation", Pass: true, mode: training, Loose: true, Host: true,
 			pass: graph.FuseTrainedActivation, Before: []string{"adopt-trained-convolutions",
 				"gradient"},
 			Reason: "a rectifier costs nothing while the results of a convolution are still in " +
 				"registers; its result shows which elements it cut off"},
 		// The same as adopt-convolutions, for convolutions whose gradients choose layouts too.
-		{Name: "adopt-trained-convolutions", Pass: true, Mode: Training, Loose: true, Host: true,
+		{Name: "adopt-trained-convolutions", Pass: true, mode: training, Loose: true, Host: true,
 			pass: graph.AdoptConvolutions, After: []string{"fuse-norm", "fuse-trained-activation"},
 			Before: []string{"gradient", "layout"},
 			Reason: "convolutions shall pass blocked arrays on in both directions; after the " +
@@ -143,7 +143,7 @@ func compiled() []*Stage {
 		// Relies on facts of all forward entries. Guarantees an entry for each wanted gradient,
 		// the one of the last argument first, and facts of all new nodes. Source: nnvm's pass
 		// Gradient, reverse accumulation over the topological order.
-		{Name: "gradient", do: part(differentiate), Mode: Training, Before: []string{"dead-code",
+		{Name: "gradient", do: part(differentiate), mode: training, Before: []string{"dead-code",
 			"recompute", "number"},
 			Reason: "the backward part becomes nodes like others; after the passes for composed " +
 				"graphs, whose results need less gradient, and before the passes for whole graphs"},
@@ -219,7 +219,7 @@ func compiled() []*Stage {
 		// Relies on merged nodes and on numbered streams. Guarantees the bits of the graph
 		// without it. Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016;
 		// MXNet's backward mirroring.
-		{Name: "recompute", do: part(recompute), Mode: Training, After: []string{"gradient",
+		{Name: "recompute", do: part(recompute), mode: training, After: []string{"gradient",
 			"share", "share-compiled"}, Before: []string{"copy-between-devices", "number"},
 			Reason: "the backward part computes values again instead of keeping them; after all " +
 				"passes that merge equal nodes, which would undo it"},
@@ -232,8 +232,8 @@ func compiled() []*Stage {
 	}
 }
 
-// lowered are the stages that make a program of the graph. They always run, whatever the options
-// leave out, and none of them changes a value.
+// lowered are the stages that make a program of the graph. Options cannot leave them out, and none
+// of them changes a value.
 func lowered() []*Stage {
 	return []*Stage{
 		// Relies on facts of all entries; an unknown one is an error. Guarantees numbers in
