@@ -49,8 +49,7 @@ static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv
 	gx_md b = c->bias ? d->b : 0;
 #if DNNL_VERSION_MAJOR >= 3
 	return dnnl_convolution_forward_primitive_desc_create(pd, gx_engine(), prop, alg, x,
-		d->any_w, b, y,
-		d->stride, d->dilate, d->pad, d->pad_end, attr);
+		d->any_w, b, y, d->stride, d->dilate, d->pad, d->pad_end, attr);
 #else
 	dnnl_convolution_desc_t cd;
 	GX_TRY(dnnl_dilated_convolution_forward_desc_init(&cd, prop, alg, x, d->any_w, b, y,
@@ -64,8 +63,7 @@ static int data_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_de
 	dnnl_alg_kind_t alg = algorithm(c->winograd);
 #if DNNL_VERSION_MAJOR >= 3
 	return dnnl_convolution_backward_data_primitive_desc_create(pd, gx_engine(), alg, x,
-		d->any_w, y,
-		d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
+		d->any_w, y, d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
 #else
 	dnnl_convolution_desc_t cd;
 	GX_TRY(dnnl_dilated_convolution_backward_data_desc_init(&cd, alg, x, d->any_w, y,
@@ -80,8 +78,7 @@ static int weights_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv
 	gx_md b = c->bias ? d->b : 0;
 #if DNNL_VERSION_MAJOR >= 3
 	return dnnl_convolution_backward_weights_primitive_desc_create(pd, gx_engine(), alg, x,
-		d->any_w, b, y,
-		d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
+		d->any_w, b, y, d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
 #else
 	dnnl_convolution_desc_t cd;
 	GX_TRY(dnnl_dilated_convolution_backward_weights_desc_init(&cd, alg, x, d->any_w, b, y,
@@ -110,8 +107,8 @@ static int make(gx_pick *k, const gx_conv *c, const gx_conv_descs *d, gx_md x, g
 		GX_TRY(weights_pd(&k->pd, c, d, x, y, w));
 	}
 	k->x = gx_query(k->pd, w->pass == GX_PASS_DATA ? dnnl_query_diff_src_md : dnnl_query_src_md);
-	k->w = gx_query(k->pd, w->pass == GX_PASS_WEIGHTS ? dnnl_query_diff_weights_md
-		: dnnl_query_weights_md);
+	k->w = gx_query(k->pd,
+		w->pass == GX_PASS_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
 	k->y = gx_query(k->pd, w->pass == GX_PASS_FORWARD ? dnnl_query_dst_md : dnnl_query_diff_dst_md);
 	return 0;
 }
@@ -156,8 +153,9 @@ static double moved(const gx_conv *c, const int64_t *extent, int64_t channels, g
 	int64_t dims[5] = {c->batch, channels};
 	for (int64_t i = 0; i < c->axes; i++) dims[2 + i] = extent[i];
 	int a = layout_of(from, dims, c->axes), b = layout_of(to, dims, c->axes);
-	int fast = (a == GX_PLAIN || b == GX_PLAIN)
-		? channels % LANES == 0 && a != GX_LAST && b != GX_LAST : 1;
+	int fast = 1;
+	if (a == GX_PLAIN || b == GX_PLAIN)
+		fast = channels % LANES == 0 && a != GX_LAST && b != GX_LAST;
 	double n = fmax(floats(from), floats(to));
 	return CALL_NS + (fast ? 0.1 : 0.3) * (n > CACHED ? 2.0 * n : n);
 }
@@ -181,8 +179,8 @@ static double products(const gx_conv *c, const gx_conv_descs *d, double macs, in
 // other unless the groups are single channels.
 static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, int pass) {
 	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
-	double columns = (double)(c->batch * d->pixels),
-		macs = columns * (double)(ic * c->oc * d->taps);
+	double columns = (double)(c->batch * d->pixels);
+	double macs = columns * (double)(ic * c->oc * d->taps);
 	const char *impl = gx_impl(k->pd);
 	if (!strncmp(impl, "ref", 3)) return naive_ns * macs;
 	double touched = touch_ns * (floats(k->x) + floats(k->y));
@@ -192,8 +190,8 @@ static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, i
 	full *= pass == GX_PASS_DATA ? whole_vectors(ic) / px : whole_vectors(oc) / py;
 	// Groups of whole blocks are parts of one kernel
 	int blocks = ic % LANES == 0 && oc % LANES == 0;
-	return touched + mac_ns * macs * full + (c->groups > 1 && !blocks
-		? group_ns * columns * (double)c->groups : 0.0);
+	double apart = c->groups > 1 && !blocks ? group_ns * columns * (double)c->groups : 0.0;
+	return touched + mac_ns * macs * full + apart;
 }
 
 // total is the time of a primitive with the changes of layout around it.
@@ -201,11 +199,14 @@ static double total(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, 
 	double ns = CALL_NS + work(c, d, k, w->pass);
 	if (!c->packed && !dnnl_memory_desc_equal(d->w, k->w)) ns += CALL_NS + 0.3 * floats(k->w);
 	if (w->pass != GX_PASS_DATA) ns += moved(c, c->in, c->ic, d->x, k->x);
-	if (w->pass == GX_PASS_FORWARD)
-		return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(c, c->out, c->oc, k->y, d->y) : ns;
+	if (w->pass == GX_PASS_FORWARD) {
+		if (gx_conv_leaves(c, w->pass, k->y) < 0) ns += moved(c, c->out, c->oc, k->y, d->y);
+		return ns;
+	}
 	if (!w->dy || !dnnl_memory_desc_equal(w->dy, k->y)) ns += moved(c, c->out, c->oc, d->y, k->y);
-	return w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0
-		? ns + moved(c, c->in, c->ic, k->x, d->dx) : ns;
+	if (w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0)
+		ns += moved(c, c->in, c->ic, k->x, d->dx);
+	return ns;
 }
 
 static int naive(const gx_pick *k) { return !strncmp(gx_impl(k->pd), "ref", 3); }
@@ -235,11 +236,10 @@ enum { OFFERS = 5 };
 // offers lists the layouts of data and output that are tried: first the best pair where oneDNN has
 // a kernel for it, then pairs for which it has kernels in general.
 static void offers(const gx_conv *c, int tags[OFFERS][2]) {
-	int n = (int)c->axes, any = dnnl_format_tag_any, last = gx_layout_tag(GX_LAST, n),
-		plain = gx_layout_tag(GX_PLAIN, n);
-	const int list[OFFERS][2] = {{first_tag(c, c->ic, c->x_layout),
-		first_tag(c, c->oc, c->y_layout)},
-		{last, last}, {any, any}, {plain, any}, {plain, plain}};
+	int n = (int)c->axes, any = dnnl_format_tag_any;
+	int last = gx_layout_tag(GX_LAST, n), plain = gx_layout_tag(GX_PLAIN, n);
+	int x = first_tag(c, c->ic, c->x_layout), y = first_tag(c, c->oc, c->y_layout);
+	const int list[OFFERS][2] = {{x, y}, {last, last}, {any, any}, {plain, any}, {plain, plain}};
 	memcpy(tags, list, sizeof list);
 }
 
