@@ -71,7 +71,7 @@ func (e *Explanation) String() string {
 
 // WriteTable writes a row for every change: pass, node, before, after; and a row for every node
 // that calls a library. A pass that changed nothing has a row that says so, because a user looks
-// for the reason why a fusion did not happen. Errors are those of w.
+// for the reason why a fusion did not happen. The error is an error of w.
 func (e *Explanation) WriteTable(w io.Writer) error {
 	mode := "inference"
 	if e.Train {

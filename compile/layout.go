@@ -9,17 +9,17 @@ import (
 	"gomx/op/prim"
 )
 
-// layouter prepares the kernels of a graph in order, so that every kernel sees the
-// layouts that the kernels before it have chosen, and puts changes of layout where a reader wants
-// another layout than the one it would get. Arguments and outputs stay plain.
+// layouter prepares the kernels of a graph in order, so that every kernel sees the layouts that
+// earlier kernels have chosen, and adds changes of layout where a reader wants another layout.
+// Arguments and outputs stay plain.
 //
 // Layouts travel from producers to readers: a kernel that looks at layouts is offered its inputs as
 // they are, and answers with the inputs that it wants and the outputs that it gives. Other kernels
 // get plain inputs, but for pointwise ones and joins along channels, to which a blocked array looks
 // like a plain one of another shape.
 //
-// Old entries are entries of the graph as it was numbered, new entries are those of the graph with
-// changes of layout.
+// An old entry belongs to the graph as it was numbered, a new entry to the graph with changes of
+// layout.
 type layouter struct {
 	u     *Unit
 	p     *Program
@@ -44,7 +44,7 @@ type blocks interface {
 }
 
 // layOut chooses layouts and numbers the graph again with the changes of layout in it. Programs
-// with a part on another device stay plain: blocked layouts are those of the processor's library.
+// with a part on another device stay plain: only the processor's library has blocked layouts.
 func layOut(u *Unit) error {
 	if u.opt.NoFusion || !u.opt.Target.Layouts || !u.opt.onHost() {
 		return nil

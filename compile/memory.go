@@ -53,9 +53,9 @@ func (m *Memory) values() int64 {
 	return plan.Total
 }
 
-// MemoryPlan is made for pictures and reports, such as those of `gomx inspect`. It
-// says where everything between the arguments and the outputs of a program lies, and
-// when. Steps are numbered as Steps lists them.
+// MemoryPlan gives each value between the arguments and the outputs of a program its bytes and its
+// first and last step. Pictures and reports show it, as `gomx inspect` does. The number of a step
+// is its index in Steps.
 type MemoryPlan struct {
 	Plan    *memplan.Plan
 	Buffers []memplan.Buffer // in-place chains are one buffer with several values

@@ -215,8 +215,8 @@ func widen(u *Unit) {
 // onHost reports whether the workers of the processor run a segment.
 func (seg *Segment) onHost() bool { return seg.Lane.Device.Kind == device.KindCPU }
 
-// useSlots records the accesses of step s to arrays outside the arena. States change in training,
-// and in inference only by operators that are updates, such as those of optimizers.
+// useSlots records the accesses of step s to arrays outside the arena. Training changes states. In
+// inference only updates change them, such as the operators of optimizers.
 func (p *Program) useSlots(seg *Segment, s *Step) {
 	if s.Skip {
 		return

@@ -26,8 +26,8 @@ func (q *request) push(e *engine.Engine, v *engine.Var) {
 		Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 }
 
-// TestCheapAsync: such an operation begins on the goroutine that pushes it, or on the one that
-// completes what it waits for.
+// TestCheapAsync demands that a cheap asynchronous operation begins on the goroutine that pushes it,
+// or on the goroutine that completes its last dependence.
 func TestCheapAsync(t *testing.T) {
 	e := open(t, engine.Config{Workers: 2})
 	v := e.NewVar("v")

@@ -10,8 +10,8 @@
 typedef struct {
 	double calls, tiles, loads, macs; // of sums: numbers of operands in tiles, products in vectors
 	double rows, copied;              // of sheets
-	// Numbers of operands; those that do not stay in the second cache
-	double touched, far;
+	double touched; // numbers of operands
+	double far;     // equal to touched if the operands exceed the second cache, otherwise 0
 	double factors;
 } cost;
 

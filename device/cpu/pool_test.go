@@ -133,7 +133,7 @@ func checkPool(t *testing.T, s cpu.PoolSpec, x, dy guarded) {
 	gx.intact(t, fmt.Sprint(s))
 }
 
-// TestBlockedPoolGrad compares gradients of arrays in blocks of 16 channels with those of plain
+// TestBlockedPoolGrad compares gradients of arrays in blocks of 16 channels with gradients of plain
 // arrays.
 func TestBlockedPoolGrad(t *testing.T) {
 	r := rng(t)

@@ -61,8 +61,8 @@ func TestGemm(t *testing.T) {
 	}
 }
 
-// TestGemmPacked checks products with packed operands, whatever the number of rows, against plain
-// ones.
+// TestGemmPacked compares products of packed operands with products of plain operands, for small
+// and large numbers of rows.
 func TestGemmPacked(t *testing.T) {
 	if !cpu.CanPack() {
 		t.Skip("this processor computes with plain operands only")

@@ -456,7 +456,7 @@ func (a *adversary) checkCell(c *fakeCell, m fakeModel) {
 }
 
 // TestAdversary drives the core through random legal orders of events with up to three asynchronous
-// lanes that fail now and then, and compares what comes out with a serial run.
+// lanes that fail now and then, and compares the results with a serial run.
 func TestAdversary(t *testing.T) {
 	for seed := range int64(*adversaries) {
 		if ok := t.Run("", func(t *testing.T) {

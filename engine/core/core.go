@@ -126,8 +126,8 @@ func (c *Core) TakeFirst() error {
 	return err
 }
 
-// settle decides about operations that are due and retires those that are over. It ends every
-// change of the core and leaves both lists empty. Most changes find them empty.
+// settle decides about operations that are due and retires operations that are over. Every change
+// of the core ends with it. It leaves both lists empty; mostly they are empty before.
 func (c *Core) settle() {
 	if c.due.head != nil || c.over.head != nil {
 		c.drain()
