@@ -10,6 +10,7 @@ import (
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
+	"gomx/trainer"
 )
 
 // BindOption changes how a module is bound.
@@ -105,11 +106,12 @@ func (m *Module) bind(b sym.BindConfig, training bool) error {
 		}
 		m.net.values = append(m.net.values, v)
 	}
-	params := make([]param, len(m.net.params))
+	params := make([]trainer.Param, len(m.net.params))
 	for i, p := range m.net.params {
-		params[i] = param{p, slices.Contains(m.config.fixed, p), m.net.copies(p)}
+		params[i] = trainer.Param{Name: p, Fixed: slices.Contains(m.config.fixed, p),
+			Weights: m.net.copies(p)}
 	}
-	return m.trainer.track(params)
+	return prefixed(m.trainer.Track(params))
 }
 
 // tune sets precision, streams, replay and monitor in b, and makes the module's scaler if there is
@@ -117,13 +119,8 @@ func (m *Module) bind(b sym.BindConfig, training bool) error {
 func (m *Module) tune(b *sym.BindConfig) (err error) {
 	b.Precision, b.Streams, b.Replay = m.config.precision, m.config.streams, m.config.replay
 	b.Monitor = m.replicas.monitor
-	if m.trainer.scaler == nil {
-		if m.trainer.scaler, err = newScaler(&m.config); err != nil {
-			return err
-		}
+	if m.trainer.Scaler == nil {
+		m.trainer.Scaler, m.replicas.scales, err = newScaler(&m.config)
 	}
-	if m.trainer.scaler != nil {
-		m.replicas.scales = m.trainer.scaler.scales
-	}
-	return nil
+	return err
 }

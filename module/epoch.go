@@ -117,7 +117,7 @@ func (r *epochRun) last(ctx context.Context, n int) error {
 	if n == 0 {
 		return errors.New("module: the iterator has no batches")
 	}
-	if r.m.trainer.store == nil {
+	if r.m.trainer.Store() == nil {
 		return nil
 	}
 	for ; n < r.share.rounds; n++ {
@@ -131,7 +131,7 @@ func (r *epochRun) last(ctx context.Context, n int) error {
 			continue
 		}
 		r.begin()
-		if err := r.m.trainer.store.idle(); err != nil {
+		if err := prefixed(r.m.trainer.Store().Idle()); err != nil {
 			return err
 		}
 		if err := r.passed(ctx, n+1); err != nil {
@@ -167,13 +167,13 @@ func (f *fitting) passOver(ctx context.Context, epoch int) error {
 // may: a push to a closed round has no effect. It first waits for the pulled parameters, because
 // they show how far the others are.
 func (f *fitting) keepUp(ctx context.Context) error {
-	s := f.m.trainer.store
-	if s == nil || s.kv.Backups() == 0 {
+	s := f.m.trainer.Store()
+	if s == nil || s.KV().Backups() == 0 {
 		return nil
 	}
 	if err := f.m.Wait(ctx); err != nil {
 		return err
 	}
-	f.share.resumed += int(s.kv.Skip())
+	f.share.resumed += int(s.KV().Skip())
 	return nil
 }

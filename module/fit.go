@@ -10,6 +10,7 @@ import (
 	"gomx/metric"
 	"gomx/op"
 	"gomx/optimizer"
+	"gomx/trainer"
 )
 
 // Fit trains the module: it binds, initializes and optimizes as far as that has not been done,
@@ -31,7 +32,7 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 	if err := f.config.check(); err != nil {
 		return err
 	}
-	defer m.trainer.endLimit()
+	defer m.trainer.EndLimit()
 	if err := f.prepare(ctx); err != nil {
 		return errors.Join(err, f.closeStore())
 	}
@@ -62,6 +63,7 @@ type fitting struct {
 	share   share
 	window  Scores // of the batch that has just ended, once somebody asked
 	taken   bool
+	owned   bool // Fit has opened the store and closes it
 }
 
 // prepare binds and initializes the module, opens the store and restores a run, before the first
@@ -90,7 +92,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := m.InitParams(c.init); err != nil {
 		return err
 	}
-	if c.optimizer == nil && m.trainer.updater == nil {
+	if c.optimizer == nil && m.trainer.Updater() == nil {
 		c.optimizer = optimizer.SGD{}
 	}
 	if c.optimizer != nil {
@@ -101,10 +103,10 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := f.openStore(ctx); err != nil {
 		return err
 	}
-	if err := m.trainer.limitNorm(c.clipNorm); err != nil {
-		return err
+	if err := m.trainer.LimitNorm(c.clipNorm); err != nil {
+		return fmt.Errorf("module: Fit: %w", err)
 	}
-	m.trainer.loaded = false // from here on the states belong to this run
+	m.trainer.SetLoaded(false) // from here on the states belong to this run
 	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
 		s.SetEpoch(c.begin)
 	}
@@ -136,11 +138,42 @@ func (f *fitting) prepare(ctx context.Context) error {
 // kind stay, with the counts of updates.
 func (f *fitting) optimize(o optimizer.Optimizer) error {
 	t := &f.m.trainer
-	old, loaded := t.updater, t.loaded
+	old, loaded := t.Updater(), t.Loaded()
 	if err := f.m.InitOptimizer(o); err != nil || !loaded {
 		return err
 	}
-	return t.keepLoaded(old)
+	return keepLoaded(t, old)
+}
+
+// keepLoaded gives the states that LoadStates has given to an updater, old, to the present updater,
+// with the counts of updates. It puts old back if the optimizers differ in kind.
+func keepLoaded(t *trainer.Trainer, old *optimizer.Updater) (err error) {
+	defer func() {
+		if err != nil {
+			t.SetUpdater(old)
+		}
+		t.SetLoaded(true)
+	}()
+	before, now := old.Optimizer().Name(), t.Updater().Optimizer().Name()
+	if now != before {
+		return fmt.Errorf("module: Fit: Optimize(%s) after LoadStates, which has given states "+
+			"to %s: call InitOptimizer with the optimizer of Fit before LoadStates, or leave "+
+			"one of them out", now, before)
+	}
+	for i, p := range t.Params() {
+		state := old.State(i)
+		if state == nil {
+			continue
+		}
+		if want := t.Updater().NewState(p.Weights[0]); len(want) != len(state) {
+			return fmt.Errorf("module: Fit: Optimize(%s) keeps %d arrays for %s, the optimizer "+
+				"that LoadStates has given states to, %s, keeps %d: their parameters differ",
+				now, len(want), p.Name, before, len(state))
+		}
+		t.Updater().SetState(i, state)
+		t.Updater().SetProgress(i, old.Progress(i))
+	}
+	return nil
 }
 
 // batch trains on one batch.
@@ -237,7 +270,7 @@ func (f *fitting) openStore(ctx context.Context) error {
 			return nil
 		}
 		// one process: the module's own updater does the rest
-		return m.trainer.reduceWith(ctx, c.kind.Name, c.compression)
+		return prefixed(m.trainer.ReduceWith(ctx, c.kind.Name, c.compression))
 	}
 	kv, err := c.openStore(ctx)
 	if err != nil {
@@ -255,8 +288,8 @@ func (f *fitting) openStore(ctx context.Context) error {
 	if err := m.UseStore(ctx, kv); err != nil {
 		return err
 	}
-	m.trainer.store.owned = c.kv == nil
-	joint := m.trainer.store.joint
+	f.owned = c.kv == nil
+	joint := m.trainer.Store().Joint()
 	if joint == nil {
 		return nil
 	}
@@ -291,15 +324,10 @@ func (c *fitConfig) openStore(ctx context.Context) (*kvstore.KV, error) {
 // closeStore closes a store that Fit has opened. Afterwards the module updates its parameters
 // itself.
 func (f *fitting) closeStore() error {
-	s := f.m.trainer.store
-	if s == nil || !s.owned {
+	s := f.m.trainer.Store()
+	if s == nil || !f.owned {
 		return nil
 	}
-	f.m.trainer.store = nil
-	err := s.kv.Close()
-	s.closeAux()
-	if err != nil {
-		return fmt.Errorf("module: %w", err)
-	}
-	return nil
+	f.m.trainer.LeaveStore()
+	return prefixed(s.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"gomx/kvstore/compress"
 	"gomx/metric"
 	"gomx/optimizer"
+	"gomx/trainer"
 )
 
 // FitOption configures Fit.
@@ -108,6 +109,25 @@ func StoreWith(kv kvstore.Store) FitOption {
 // Compress makes gradients smaller on their way to the store; see package compress.
 func Compress(m compress.Method) FitOption { return func(c *fitConfig) { c.compression = m } }
 
+// ClipGlobalNorm scales the gradients of every batch before they change parameters, so that the
+// Euclidean norm of all of them together is at most max. It holds for this Fit.
+//
+// The norm is taken over the optimizer's inputs: the gradients that Grads returns, summed over the
+// devices, times the optimizer's factor, which is 1 divided by the batch size unless Rescale says
+// otherwise. They are multiplied by max/(norm+1e-8) where that is below one.
+// Parameters without gradients count for nothing. The optimizer's own Clip, of single elements,
+// comes afterwards. Fit does not wait for the norm. A gradient that is not finite stays so, and
+// Guard finds its consequences.
+//
+// With the stores of several processes it is an error: their servers add up the gradients of the
+// workers parameter by parameter, and no process knows the norm of the sums.
+func ClipGlobalNorm(max float64) FitOption {
+	return func(c *fitConfig) {
+		c.want(max > 0, fmt.Sprintf("ClipGlobalNorm(%v), want a positive number", max))
+		c.clipNorm = max
+	}
+}
+
 // Guard looks for NaN and infinity in the results of every operator and ends training with an
 // error that names the batch and the layer. It makes training slower.
 func Guard() FitOption { return func(c *fitConfig) { c.guard = true } }
@@ -196,7 +216,7 @@ func (c *fitConfig) check() (err error) {
 	case c.misuse != "":
 		return errors.New("module: Fit: " + c.misuse)
 	case c.clipNorm != 0 && c.kind.Job:
-		return clipJobError(c.kind.Name)
+		return fmt.Errorf("module: Fit: %w", trainer.ClipJobError(c.kind.Name))
 	case c.epochs < 0:
 		return fmt.Errorf("module: Fit: Epochs(%d), want 0 or more", c.epochs)
 	case c.begin < 0:

@@ -277,8 +277,8 @@ func (g *group) room(parts []*nd.Array, axis int) []*nd.Array {
 	return list
 }
 
-// gradsOf returns the gradients of a parameter, one per device; nil if there are none.
-func (g *group) gradsOf(name string) []*nd.Array {
+// Of returns the gradients of a parameter, one per device; nil if there are none.
+func (g *group) Of(name string) []*nd.Array {
 	list := g.grads[name]
 	if list == nil && g.first().Grads[name] != nil {
 		for _, ex := range g.parts {
@@ -289,8 +289,8 @@ func (g *group) gradsOf(name string) []*nd.Array {
 	return list
 }
 
-// firsts returns the gradients on the first device by name.
-func (g *group) firsts() map[string]*nd.Array { return g.first().Grads }
+// Firsts returns the gradients on the first device by name.
+func (g *group) Firsts() map[string]*nd.Array { return g.first().Grads }
 
 // inputGrads returns the gradients of an input for the whole batch, nil if there are none.
 func (g *group) inputGrads(f feed) *nd.Array {

@@ -11,6 +11,7 @@ import (
 	"gomx/dtype"
 	dataio "gomx/io"
 	sym "gomx/symbol"
+	"gomx/trainer"
 )
 
 // Module is a symbol together with its parameters, the executors that compute it and the optimizer
@@ -19,11 +20,11 @@ import (
 // Invariant: the values in net are the arrays of the executors in replicas.
 type Module struct {
 	config   config
-	net      network  // the symbol and its values on every device
-	replicas replicas // the executors on the devices
-	buckets  *buckets // of a BucketingModule; nil: one network for all batches
-	trainer  trainer  // the optimizer, the store and the gradients' way to them
-	history  History  // of all calls of Fit
+	net      network         // the symbol and its values on every device
+	replicas replicas        // the executors on the devices
+	buckets  *buckets        // of a BucketingModule; nil: one network for all batches
+	trainer  trainer.Trainer // the optimizer, the store and the gradients' way to them
+	history  History         // of all calls of Fit
 }
 
 // Option configures a module.
@@ -174,6 +175,14 @@ func (m *Module) checkCall(ctx context.Context, call string, it dataio.Iter, wha
 		return fmt.Errorf("module: %s: the iterator of the %s is nil", call, what)
 	}
 	return nil
+}
+
+// prefixed names the package in an error of the trainer.
+func prefixed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("module: %w", err)
 }
 
 // isNil reports an interface that holds nothing, or a pointer that is nil.

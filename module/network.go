@@ -12,6 +12,7 @@ import (
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
+	"gomx/trainer"
 )
 
 // network is a symbol with the roles of its arguments and with its values on every device.
@@ -183,14 +184,7 @@ func (n *network) on(k int) values {
 func (n *network) first() values { return n.on(0) }
 
 // spread copies a parameter from the first device to the others.
-func (n *network) spread(name string) { spread(n.copies(name)) }
-
-// spread copies the first array, a parameter on the first device, to the others.
-func spread(copies []*nd.Array) {
-	for _, a := range copies[1:] {
-		copies[0].CopyInto(a)
-	}
-}
+func (n *network) spread(name string) { trainer.Spread(n.copies(name)) }
 
 // spreadAll copies all parameters and auxiliary states from the first device to the others.
 func (n *network) spreadAll() {
@@ -198,7 +192,7 @@ func (n *network) spreadAll() {
 		n.spread(name)
 	}
 	for _, s := range n.auxStates() {
-		spread(s.copies)
+		trainer.Spread(s.Copies)
 	}
 	n.drifted = false
 }
@@ -211,9 +205,9 @@ func (n *network) settleAux() {
 	}
 	n.drifted = false
 	for _, s := range n.auxStates() {
-		if a := s.copies[0]; a.DType().IsFloat() {
+		if a := s.Copies[0]; a.DType().IsFloat() {
 			list := []*nd.Array{a}
-			for _, b := range s.copies[1:] {
+			for _, b := range s.Copies[1:] {
 				list = append(list, b.To(a.Device()))
 			}
 			mean := nd.AddN(list)
@@ -222,7 +216,7 @@ func (n *network) settleAux() {
 			mean.Close()
 			closeAll(list[1:])
 		}
-		spread(s.copies)
+		trainer.Spread(s.Copies)
 	}
 }
 
@@ -236,13 +230,13 @@ func (n *network) copies(name string) []*nd.Array {
 }
 
 // auxStates lists the auxiliary states by name.
-func (n *network) auxStates() (list []auxState) {
+func (n *network) auxStates() (list []trainer.AuxState) {
 	for _, name := range slices.Sorted(maps.Keys(n.first().aux)) {
 		copies := make([]*nd.Array, len(n.values))
 		for k, v := range n.values {
 			copies[k] = v.aux[name]
 		}
-		list = append(list, auxState{name, copies})
+		list = append(list, trainer.AuxState{Name: name, Copies: copies})
 	}
 	return list
 }
@@ -264,7 +258,7 @@ func (n *network) arrays() (list []checkpoint.Named) {
 // setArrays restores the arrays that arrays has listed.
 func (n *network) setArrays(from map[string]*nd.Array) error {
 	for _, a := range n.arrays() {
-		if err := copySame(a.Name, from[a.Name], a.Array); err != nil {
+		if err := trainer.CopySame(a.Name, from[a.Name], a.Array); err != nil {
 			return err
 		}
 	}

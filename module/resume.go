@@ -2,13 +2,10 @@ package module
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"gomx/checkpoint"
@@ -16,7 +13,7 @@ import (
 	"gomx/kvstore/compress"
 	"gomx/metric"
 	nd "gomx/ndarray"
-	"gomx/optimizer"
+	"gomx/trainer"
 )
 
 // Resume makes Fit begin, or go on exactly where the last run with the same prefix was cut: a
@@ -153,15 +150,8 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 	if err != nil {
 		return fmt.Errorf("module: Resume: %w", err)
 	}
-	text, err := json.Marshal(rec)
-	if err != nil {
-		return fmt.Errorf("module: Resume: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(r.prefix), 0o777); err != nil {
-		return fmt.Errorf("module: Resume: %w", err)
-	}
-	if err := checkpoint.SaveRun(checkpoint.RunPath(r.prefix), text, append(f.m.net.arrays(),
-		f.m.trainer.arrays()...)); err != nil {
+	if err := trainer.WriteRun(checkpoint.RunPath(r.prefix), rec, append(f.m.net.arrays(),
+		f.m.trainer.Arrays()...)); err != nil {
 		return fmt.Errorf("module: Resume: %w", err)
 	}
 	return nil
@@ -170,10 +160,7 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 // record describes the run.
 func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error) {
 	c, m := &f.config, f.m
-	rec = &runRecord{Identity: f.identity(), Epoch: epoch, Batch: batch,
-		Steps:  m.replicas.stream.steps,
-		Random: nd.RandomState(), Drifted: m.net.drifted,
-		Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved,
+	rec = &runRecord{Epoch: epoch, Batch: batch, Drifted: m.net.drifted, Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved,
 		Scored: f.scored, History: m.history.record()}
 	if c.validate != nil {
 		if rec.Validation, err = iterState(c.validate); err != nil && c.resume.prefix != "" {
@@ -185,65 +172,27 @@ func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error)
 			return nil, err
 		}
 	}
-	if s := m.trainer.scaler; s != nil {
-		rec.Scale = &scaleRecord{exact(s.value()), s.good, s.skipped}
-	}
-	rec.Params = m.trainer.record()
+	rec.Identity, rec.Steps = f.identity(), m.replicas.stream.steps
+	m.trainer.Describe(&rec.Run)
 	return rec, nil
 }
 
-// record describes the optimizer's counts and numbers of every parameter.
-func (t *trainer) record() (list []paramRecord) {
-	for i := range t.params {
-		p := t.updater.Progress(i)
-		states := -1
-		if t.updater.State(i) != nil || p.Count > 0 {
-			states = len(t.updater.State(i))
-		}
-		list = append(list, paramRecord{p.Count, p.Updates, pairOf(p.Own), pairOf(p.Shared),
-			states, t.updater.Collected(i) != nil})
-	}
-	return list
-}
-
-// arrays lists the arrays of the optimizer by the names that they have in the file of a run.
-func (t *trainer) arrays() (list []checkpoint.Named) {
-	for i := range t.params {
-		for k, a := range t.updater.State(i) {
-			if a != nil {
-				list = append(list, checkpoint.Named{Name: stateKey(i, k), Array: a})
-			}
-		}
-		if a := t.updater.Collected(i); a != nil {
-			list = append(list, checkpoint.Named{Name: sumKey(i), Array: a})
-		}
-	}
-	return list
-}
-
-// The names of arrays in the file of a run.
+// auxKey is the name of an auxiliary state in the file of a run.
 func auxKey(device int, name string) string { return fmt.Sprintf("aux:%d:%s", device, name) }
-func stateKey(param, k int) string          { return fmt.Sprintf("state:%d:%d", param, k) }
-func sumKey(param int) string               { return fmt.Sprintf("sum:%d", param) }
 
 // identity says which run this is: a file of another one cannot be gone on from.
-func (f *fitting) identity() []identity {
+func (f *fitting) identity() []trainer.Identity {
 	m := f.m
 	network := "unknown"
 	if text, err := m.net.symbol.JSON(); err == nil {
 		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.net.params),
 			crc32.ChecksumIEEE(text))
 	}
-	opt := m.trainer.updater.Optimizer()
-	settings := opt.Name()
-	if text, err := optimizer.Encode(opt); err == nil {
-		settings = string(text)
-	}
-	return []identity{{"network", network}, {"optimizer", settings},
-		{"seed", fmt.Sprint(m.config.seed)},
-		{"number of devices", fmt.Sprint(len(m.config.places()))},
-		{"precision", m.config.precision.String()},
-		{"validation", fmt.Sprint(f.config.validate != nil)}}
+	return []trainer.Identity{{Name: "network", Value: network}, m.trainer.OptimizerIdentity(),
+		{Name: "seed", Value: fmt.Sprint(m.config.seed)},
+		{Name: "number of devices", Value: fmt.Sprint(len(m.config.places()))},
+		{Name: "precision", Value: m.config.precision.String()},
+		{Name: "validation", Value: fmt.Sprint(f.config.validate != nil)}}
 }
 
 // takeUp goes on from the file of the run, if there is one.
@@ -273,7 +222,7 @@ func (f *fitting) restore(ctx context.Context, text []byte, arrays map[string]*n
 	if err != nil {
 		return err
 	}
-	if err := sameRun(rec.Identity, f.identity()); err != nil {
+	if err := trainer.SameRun(rec.Identity, f.identity()); err != nil {
 		return err
 	}
 	if len(rec.Params) != len(m.net.params) {
@@ -283,10 +232,10 @@ func (f *fitting) restore(ctx context.Context, text []byte, arrays map[string]*n
 	if err := m.net.setArrays(arrays); err != nil {
 		return err
 	}
-	if err := m.InitOptimizer(m.trainer.updater.Optimizer()); err != nil {
+	if err := m.InitOptimizer(m.trainer.Updater().Optimizer()); err != nil {
 		return err
 	}
-	if err := m.trainer.restore(rec.Params, arrays); err != nil {
+	if err := m.trainer.Restore(&rec.Run, arrays); err != nil {
 		return err
 	}
 	if m.buckets != nil {
@@ -327,69 +276,8 @@ func (f *fitting) restorePlace(ctx context.Context, rec *runRecord) error {
 // restoreStreams takes over the random streams, the loss scale and the history.
 func (f *fitting) restoreStreams(rec *runRecord) {
 	m := f.m
-	if s := m.trainer.scaler; s != nil && rec.Scale != nil {
-		s.set(float64(rec.Scale.Value), rec.Scale.Good, rec.Scale.Skipped)
-	}
+	m.trainer.Scaler.Restore(rec.Scale)
 	m.replicas.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History.history(),
 		rec.Scored
 	nd.SetRandomState(rec.Random)
-}
-
-// restore takes over what record and arrays have listed, in an updater that has updated nothing.
-func (t *trainer) restore(list []paramRecord, arrays map[string]*nd.Array) error {
-	for i, p := range list {
-		t.updater.SetProgress(i, optimizer.Progress{Count: p.Count, Updates: p.Updates,
-			Own: p.Own.memory(), Shared: p.Shared.memory()})
-		if err := t.restoreState(i, p, arrays); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// restoreState takes over the optimizer's states of a parameter.
-func (t *trainer) restoreState(i int, p paramRecord, arrays map[string]*nd.Array) error {
-	weight := t.params[i].weights[0]
-	if p.States >= 0 {
-		state := t.updater.NewState(weight)
-		if len(state) != p.States {
-			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", t.params[i].name,
-				p.States, t.updater.Optimizer().Name(), len(state))
-		}
-		for k, a := range state {
-			if a == nil {
-				continue
-			}
-			if err := copySame(stateKey(i, k), arrays[stateKey(i, k)], a); err != nil {
-				return err
-			}
-		}
-		t.updater.SetState(i, state)
-	}
-	if !p.Collected {
-		return nil
-	}
-	typ := weight.DType()
-	if a := arrays[sumKey(i)]; a != nil {
-		typ = a.DType() // the type of the float32 copy, if the optimizer keeps one
-	}
-	sum := nd.Empty(weight.Shape(), nd.As(typ), nd.On(weight.Device()), nd.Using(weight.Engine()))
-	if err := copySame(sumKey(i), arrays[sumKey(i)], sum); err != nil {
-		return err
-	}
-	t.updater.SetCollected(i, sum)
-	return nil
-}
-
-// copySame copies an array of a file into one of its shape and type.
-func copySame(name string, from, to *nd.Array) error {
-	switch {
-	case from == nil:
-		return fmt.Errorf("array %q is missing", name)
-	case !from.Shape().Equal(to.Shape()) || from.DType() != to.DType():
-		return fmt.Errorf("array %q is %v of shape %v, want %v of shape %v", name, from.DType(),
-			from.Shape(), to.DType(), to.Shape())
-	}
-	from.CopyInto(to)
-	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gomx/optimizer"
+	"gomx/trainer"
 )
 
 // someRun is a record with numbers that JSON does not have.
@@ -15,11 +15,14 @@ func someRun() *runRecord {
 	h := History{Batches: []BatchScore{{1, 2, Scores{{"accuracy", math.NaN()}}}},
 		Epochs: []EpochEnd{{Epoch: 1, Train: Scores{{"loss", math.Inf(1)}, {"x", 0.1}}, Samples: 3,
 			Batches: 4, Time: time.Second}}}
-	return &runRecord{Identity: []identity{{"seed", "1"}}, Epoch: 1, Batch: 2, Steps: 1 << 63,
-		Train: json.RawMessage(`{"a":1}`), Metric: []byte{1, 2},
-		Params: []paramRecord{{1, 2, pairOf(optimizer.Memory{math.Copysign(0, -1), 1e-300}),
-			pairOf(optimizer.Memory{math.NaN()}), 3, true}},
-		Scale: &scaleRecord{0.1, 2, 3}, Checkpoints: []int{1, 2}, History: h.record()}
+	run := trainer.Run{Identity: []trainer.Identity{{Name: "seed", Value: "1"}}, Steps: 1 << 63,
+		Train: json.RawMessage(`{"a":1}`),
+		Params: []trainer.ParamRecord{{Count: 1, Updates: 2,
+			Own:    trainer.Pair{trainer.Exact(math.Copysign(0, -1)), 1e-300},
+			Shared: trainer.Pair{trainer.Exact(math.NaN())}, States: 3, Collected: true}},
+		Scale: &trainer.ScaleRecord{Value: 0.1, Good: 2, Skipped: 3}}
+	return &runRecord{Run: run, Epoch: 1, Batch: 2, Metric: []byte{1, 2},
+		Checkpoints: []int{1, 2}, History: h.record()}
 }
 
 // TestRunRecord writes a record and reads it back, bit for bit.
@@ -36,7 +39,7 @@ func TestRunRecord(t *testing.T) {
 	if err != nil || string(again) != string(text) {
 		t.Errorf("got %s, %v, want %s", again, err, text)
 	}
-	if m := rec.Params[0].Own.memory(); !math.Signbit(m[0]) || m[1] != 1e-300 {
+	if m := rec.Params[0].Own; !math.Signbit(float64(m[0])) || m[1] != 1e-300 {
 		t.Errorf("got %v, want -0 and 1e-300", m)
 	}
 	h := rec.History.history()

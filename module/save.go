@@ -1,7 +1,6 @@
 package module
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"slices"
 
 	"gomx/checkpoint"
-	nd "gomx/ndarray"
 	sym "gomx/symbol"
 )
 
@@ -77,7 +75,7 @@ func (m *Module) SaveStates(path string) error {
 	if err := m.usable("SaveStates"); err != nil {
 		return err
 	}
-	return m.trainer.saveStates(path)
+	return prefixed(m.trainer.SaveStates(path))
 }
 
 // LoadStates reads the optimizer's states from a file that SaveStates or MXNet's Module wrote.
@@ -85,102 +83,10 @@ func (m *Module) LoadStates(path string) error {
 	if err := m.usable("LoadStates"); err != nil {
 		return err
 	}
-	return m.trainer.loadStates(path)
-}
-
-// saveStates writes the states of the trained parameters.
-func (t *trainer) saveStates(path string) error {
-	if t.updater == nil {
-		return errors.New("module: no optimizer whose states could be saved")
-	}
-	state := t.updater.State
-	if t.store != nil {
-		states, err := t.store.states(context.Background())
-		if err != nil {
-			return err
-		}
-		state = func(i int) []*nd.Array { return states[i] }
-	}
-	var list []checkpoint.IndexedState
-	for i, p := range t.params {
-		if p.fixed {
-			continue
-		}
-		s, err := checkpoint.StateOf(state(i)...)
-		if err != nil {
-			return fmt.Errorf("module: state of %s: %w", p.name, err)
-		}
-		list = append(list, checkpoint.IndexedState{Index: i, State: s})
-	}
-	return checkpoint.SaveStates(path, list)
-}
-
-// loadStates gives the states of a file to the optimizer, wherever it runs.
-func (t *trainer) loadStates(path string) error {
-	if t.updater == nil {
+	if m.trainer.Updater() == nil {
 		return errors.New("module: LoadStates: call InitOptimizer first")
 	}
-	list, err := checkpoint.LoadStates(path)
-	if err != nil {
-		return err
-	}
-	loaded := map[int][]*nd.Array{}
-	for _, s := range list {
-		i, err := t.stateIndex(path, s)
-		if err != nil {
-			return err
-		}
-		arrays, err := s.State.Arrays()
-		if err != nil {
-			return fmt.Errorf("module: %s: state of %s: %w", path, t.params[i].name, err)
-		}
-		loaded[i] = arrays
-		if t.store == nil {
-			if err := t.setState(i, arrays); err != nil {
-				return fmt.Errorf("module: %s: %w", path, err)
-			}
-		}
-	}
-	if t.store != nil { // which keeps them
-		t.loaded = false
-		return t.store.load(context.Background(), loaded)
-	}
-	t.loaded = true
-	return nil
-}
-
-// stateIndex returns the number of the parameter that a state belongs to.
-func (t *trainer) stateIndex(path string, s checkpoint.IndexedState) (int, error) {
-	i := s.Index
-	for k, p := range t.params {
-		if s.Name == p.name {
-			i = k
-		}
-	}
-	if i < 0 || i >= len(t.params) || s.Name != "" && t.params[i].name != s.Name {
-		return 0, fmt.Errorf("module: %s: state of parameter %d %q, want one of the %d parameters",
-			path, s.Index, s.Name, len(t.params))
-	}
-	return i, nil
-}
-
-// setState gives loaded arrays to the updater, which wants as many as the optimizer makes.
-func (t *trainer) setState(i int, arrays []*nd.Array) error {
-	p := t.params[i]
-	want := t.updater.NewState(p.weights[0])
-	if len(arrays) != len(want) {
-		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", p.name, len(arrays),
-			t.updater.Optimizer().Name(), len(want))
-	}
-	for k, a := range arrays {
-		if a == nil || !a.Shape().Equal(want[k].Shape()) || a.DType() != want[k].DType() {
-			return fmt.Errorf("state %d of %s does not fit: want %v of shape %v", k, p.name,
-				want[k].DType(), want[k].Shape())
-		}
-		a.CopyInto(want[k])
-	}
-	t.updater.SetState(i, want)
-	return nil
+	return prefixed(m.trainer.LoadStates(path))
 }
 
 // LoadBucketing returns a module for a checkpoint of a BucketingModule, written here or by MXNet,

@@ -14,6 +14,7 @@ import (
 	"gomx/checkpoint"
 	"gomx/kvstore"
 	"gomx/metric"
+	"gomx/trainer"
 )
 
 // Snapshots lets a job of several processes write snapshots of its servers after every so many
@@ -56,14 +57,14 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 		folder = job.Snapshots()
 	}
 	if c.asked {
-		if err := c.check(folder, f.m.trainer.store); err != nil {
+		if err := c.check(folder, f.m.trainer.Store()); err != nil {
 			return err
 		}
 	}
-	if f.m.trainer.store == nil || folder == "" || !c.asked && !f.m.trainer.store.owned {
+	if f.m.trainer.Store() == nil || folder == "" || !c.asked && !f.owned {
 		return nil // a program with a store of its own decides itself when snapshots are written
 	}
-	kv, err := kvstore.Need[kvstore.Snapshotter](f.m.trainer.store.kv, "Snapshots")
+	kv, err := kvstore.Need[kvstore.Snapshotter](f.m.trainer.Store().KV(), "Snapshots")
 	if err != nil && c.asked {
 		return fmt.Errorf("module: Fit: %w", err)
 	} else if err != nil {
@@ -90,7 +91,7 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 	}
 	rec, err := parseRun(text)
 	if err == nil {
-		err = sameRun(rec.Identity, f.identity())
+		err = trainer.SameRun(rec.Identity, f.identity())
 	}
 	if err != nil {
 		return fmt.Errorf("module: snapshot of worker %d in %s: %w", f.share.rank, restored, err)
@@ -102,7 +103,7 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 }
 
 // check compares the folder that Snapshots was given with the folder of the job.
-func (c *snapshotConfig) check(folder string, s *storage) error {
+func (c *snapshotConfig) check(folder string, s *trainer.Store) error {
 	switch {
 	case s == nil:
 		return errors.New("module: Fit: Snapshots without a store of a job: want Store with a " +
@@ -149,8 +150,8 @@ func (r *epochRun) leaveOut(ctx context.Context, next int) error {
 		r.job.saved = nil
 		return r.continueFrom(ctx, rec)
 	}
-	if s := r.m.trainer.scaler; s != nil && r.share.round == r.share.joined {
-		s.rejoin(r.m.replicas.stream.steps)
+	if s := r.m.trainer.Scaler; s != nil && r.share.round == r.share.joined {
+		s.Rejoin(r.m.replicas.stream.steps)
 	}
 	return r.snapshotRound(ctx, next)
 }
@@ -185,10 +186,8 @@ func (r *epochRun) continueFrom(ctx context.Context, rec *runRecord) error {
 		}
 	}
 	r.restoreStreams(rec)
-	if s := r.m.trainer.scaler; s != nil && s.journal != nil {
-		return s.journal.add(scaleEvent{r.m.replicas.stream.steps - uint64(s.good),
-			exact(s.value()),
-			s.skipped})
+	if s := r.m.trainer.Scaler; s != nil {
+		return prefixed(s.Note(r.m.replicas.stream.steps))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (m *Module) Backward(outGrads ...*nd.Array) error {
 	if err := m.replicas.current.backward(outGrads); err != nil {
 		return err
 	}
-	return m.trainer.reduce(m.replicas.current)
+	return prefixed(m.trainer.Reduce(m.replicas.current))
 }
 
 // ForwardBackward is Forward in training, then Backward.
@@ -73,11 +73,22 @@ func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
 	case isNil(o):
 		return errors.New("module: InitOptimizer: the optimizer is nil")
 	}
-	return m.trainer.optimize(o, m.net.symbol.AttrDict(), m.replicas.batchSize(m.net.fed))
+	u, err := optimizer.NewUpdater(o, m.net.params)
+	if err == nil {
+		err = u.SetAttrs(m.net.symbol.AttrDict())
+	}
+	if err != nil {
+		return prefixed(err)
+	}
+	if batch := m.replicas.batchSize(m.net.fed); batch > 0 {
+		u.SetRescale(1 / float64(batch))
+	}
+	m.trainer.SetUpdater(u)
+	return nil
 }
 
 // Updater returns the updater that runs the optimizer, nil before InitOptimizer.
-func (m *Module) Updater() *optimizer.Updater { return m.trainer.updater }
+func (m *Module) Updater() *optimizer.Updater { return m.trainer.Updater() }
 
 // Update lets the optimizer change the parameters by the gradients, asynchronously: here, or in the
 // store. With a loss scale that is not fixed it waits for the gradients, and changes nothing if one
@@ -86,23 +97,26 @@ func (m *Module) Update() error {
 	if !m.Bound() {
 		return errNotBound
 	}
-	return m.trainer.step(m.replicas.current, m.replicas.stream.steps)
+	if m.trainer.Updater() == nil {
+		return errors.New("module: no optimizer: call InitOptimizer first")
+	}
+	return prefixed(m.trainer.Step(m.replicas.current, m.replicas.stream.steps))
 }
 
 // LossScale returns the factor by which gradients are scaled in the next batch, 1 without scaling.
 func (m *Module) LossScale() float64 {
-	if m.trainer.scaler == nil {
+	if m.trainer.Scaler == nil {
 		return 1
 	}
-	return m.trainer.scaler.value()
+	return m.trainer.Scaler.Value()
 }
 
 // Skipped returns how many batches have changed no parameter because a gradient was not finite.
 func (m *Module) Skipped() int {
-	if m.trainer.scaler == nil {
+	if m.trainer.Scaler == nil {
 		return 0
 	}
-	return m.trainer.scaler.skipped
+	return m.trainer.Scaler.Skipped()
 }
 
 // Outputs returns the outputs of the last Forward. The next one overwrites them.

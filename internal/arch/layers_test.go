@@ -8,6 +8,7 @@ import "strings"
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden are imported by tests, optest by opgen too)
 module  launch  examples/data  gluon/{nn,rnn,loss}
 gluon                                     networks as values
+trainer                                   optimizer and store: the way of gradients to parameters
 predict                                   models in service
 checkpoint  kvstore
 symbol  optimizer  metric  initializer  io

@@ -1,4 +1,4 @@
-package module
+package trainer
 
 import (
 	"fmt"
@@ -11,28 +11,9 @@ import (
 	"gomx/op/update"
 )
 
-// ClipGlobalNorm scales the gradients of every batch before they change parameters, so that the
-// Euclidean norm of all of them together is at most max. It holds for this Fit.
-//
-// The norm is taken over the optimizer's inputs: the gradients that Grads returns, summed over the
-// devices, times the optimizer's factor, which is 1 divided by the batch size unless Rescale says
-// otherwise. They are multiplied by max/(norm+1e-8) where that is below one.
-// Parameters without gradients count for nothing. The optimizer's own Clip, of single elements,
-// comes afterwards. Fit does not wait for the norm. A gradient that is not finite stays so, and
-// Guard finds its consequences.
-//
-// With the stores of several processes it is an error: their servers add up the gradients of the
-// workers parameter by parameter, and no process knows the norm of the sums.
-func ClipGlobalNorm(max float64) FitOption {
-	return func(c *fitConfig) {
-		c.want(max > 0, fmt.Sprintf("ClipGlobalNorm(%v), want a positive number", max))
-		c.clipNorm = max
-	}
-}
-
-// clipJobError is the mistake of clipping by a norm that no process knows.
-func clipJobError(store string) error {
-	return fmt.Errorf("module: Fit: ClipGlobalNorm with %s, a store of several processes, "+
+// ClipJobError is the mistake of clipping by a norm that no process knows.
+func ClipJobError(store string) error {
+	return fmt.Errorf("ClipGlobalNorm with %s, a store of several processes, "+
 		"where no process knows the norm of the sums of all workers: "+
 		"use the optimizer's Clip, which limits every element, or train in one process", store)
 }
@@ -78,13 +59,13 @@ var (
 )
 
 // scale starts to scale gradients so that their norm, times rescale, keeps the limit.
-func (c *clipper) scale(grads map[string]*nd.Array, params []param, rescale float64) (err error) {
+func (c *clipper) scale(grads map[string]*nd.Array, params []Param, rescale float64) (err error) {
 	defer op.Recover(&err)
 	for _, p := range c.parts {
 		clear(p.grads)
 	}
 	for i := range params {
-		if g := grads[params[i].name]; g != nil {
+		if g := grads[params[i].Name]; g != nil {
 			c.part(g, len(params)).grads[i] = g
 		}
 	}
@@ -212,7 +193,7 @@ func (c *clipper) invoke(o *op.Op, params any, out, a, b *nd.Array) error {
 		c.in = append(c.in, b)
 	}
 	if err := nd.InvokeInto(o, params, c.in, c.out); err != nil {
-		return fmt.Errorf("module: ClipGlobalNorm: %w", err)
+		return fmt.Errorf("ClipGlobalNorm: %w", err)
 	}
 	return nil
 }

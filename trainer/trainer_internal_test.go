@@ -1,4 +1,4 @@
-package module
+package trainer
 
 import (
 	"slices"
@@ -12,27 +12,30 @@ import (
 // given is a list of gradients of one parameter, "w", one per device.
 type given []*nd.Array
 
-func (g given) gradsOf(string) []*nd.Array { return g }
+func (g given) Of(string) []*nd.Array { return g }
 
-func (g given) firsts() map[string]*nd.Array { return map[string]*nd.Array{"w": g[0]} }
+func (g given) Firsts() map[string]*nd.Array { return map[string]*nd.Array{"w": g[0]} }
 
-func TestTrainerStepsWithoutModule(t *testing.T) {
+func TestTrainerStepsAlone(t *testing.T) {
 	weights := []*nd.Array{nd.Full(1, nd.Shape{2}), nd.Full(1, nd.Shape{2})}
 	grads := given{nd.Full(3, nd.Shape{2}), nd.Full(5, nd.Shape{2})}
-	var tr trainer
-	if err := tr.track([]param{{name: "w", weights: weights}}); err != nil {
+	var tr Trainer
+	if err := tr.Track([]Param{{Name: "w", Weights: weights}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.step(grads, 1); err == nil {
+	if err := tr.Step(grads, 1); err == nil {
 		t.Error("a step without an optimizer succeeds")
 	}
-	if err := tr.optimize(optimizer.SGD{LR: 0.5}, nil, 4); err != nil {
+	u, err := optimizer.NewUpdater(optimizer.SGD{LR: 0.5}, []string{"w"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.reduce(grads); err != nil {
+	u.SetRescale(1. / 4)
+	tr.SetUpdater(u)
+	if err := tr.Reduce(grads); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.step(grads, 1); err != nil {
+	if err := tr.Step(grads, 1); err != nil {
 		t.Fatal(err)
 	}
 	for k, w := range weights { // 1 - 0.5 * (3+5)/4
@@ -40,7 +43,7 @@ func TestTrainerStepsWithoutModule(t *testing.T) {
 			t.Errorf("weights on device %d are %v, %v, want 0", k, v, err)
 		}
 	}
-	if err := tr.track(tr.params); err != nil {
+	if err := tr.Track(tr.params); err != nil {
 		t.Error(err)
 	}
 }
@@ -54,9 +57,9 @@ func TestTrainerNamesMissingAbility(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kv.Close()
-	var tr trainer
-	err = tr.useStore(t.Context(), bare{kv}, storeUse{batch: 1})
-	want := `module: kvstore: UseStore: found the store "local", want one that is a kvstore.Updater`
+	var tr Trainer
+	err = tr.UseStore(t.Context(), bare{kv}, StoreUse{Batch: 1})
+	want := `kvstore: UseStore: found the store "local", want one that is a kvstore.Updater`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

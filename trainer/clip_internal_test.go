@@ -1,4 +1,4 @@
-package module
+package trainer
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 // Gradients of many parameters, of two element types, are scaled together; afterwards nothing is
 // allocated.
 func TestClipperAllocatesNothing(t *testing.T) {
-	grads, params := map[string]*nd.Array{}, []param{{name: "fixed"}}
+	grads, params := map[string]*nd.Array{}, []Param{{Name: "fixed"}}
 	for i := range 9 {
 		name := fmt.Sprint("p", i)
-		params, grads[name] = append(params, param{name: name}), nd.Full(2, nd.Shape{3, 4})
+		params, grads[name] = append(params, Param{Name: name}), nd.Full(2, nd.Shape{3, 4})
 	}
-	params = append(params, param{name: "half"})
+	params = append(params, Param{Name: "half"})
 	grads["half"] = nd.Full(2, nd.Shape{4}, nd.As(dtype.Float16))
 	c := &clipper{limit: 1}
 	defer c.close()

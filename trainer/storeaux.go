@@ -1,8 +1,7 @@
-package module
+package trainer
 
 import (
 	"context"
-	"fmt"
 
 	"gomx/dtype"
 	nd "gomx/ndarray"
@@ -21,38 +20,38 @@ import (
 // values cannot be added.
 type sharedAux struct {
 	name   string
-	value  *nd.Array    // of the module
-	others []*nd.Array  // of its other devices
+	value  *nd.Array    // on the first device
+	others []*nd.Array  // on the other devices
 	counts bool         // its elements are integers
 	change [1]*nd.Array // of the last batch
 	common [1]*nd.Array // the store's state before the last batch
 }
 
-// auxState is an auxiliary state of a network.
-type auxState struct {
-	name   string
-	copies []*nd.Array // one per device
+// AuxState is an auxiliary state of a network, which the forward pass changes.
+type AuxState struct {
+	Name   string
+	Copies []*nd.Array // one per device
 }
 
 // shareAux puts auxiliary states into a store that several processes share. They take the values
 // of worker 0 or, in a job that has begun, the values in the store.
-func (s *storage) shareAux(ctx context.Context, states func() []auxState) error {
+func (s *Store) shareAux(ctx context.Context, states func() []AuxState) error {
 	if s.joint == nil {
 		return nil
 	}
 	s.settle()
 	for _, state := range states() {
-		v := state.copies[0]
+		v := state.Copies[0]
 		if v.DType() == dtype.Bool {
 			continue
 		}
-		x := sharedAux{name: state.name, value: v, others: state.copies[1:],
+		x := sharedAux{name: state.Name, value: v, others: state.Copies[1:],
 			counts: !v.DType().IsFloat()}
 		for _, a := range []*[1]*nd.Array{&x.change, &x.common} {
 			a[0] = nd.Empty(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
 		}
 		if err := s.joint.InitSum(ctx, x.name, v); err != nil {
-			return fmt.Errorf("module: %w", err)
+			return err
 		}
 		s.aux = append(s.aux, x)
 	}
@@ -68,11 +67,11 @@ func (x *sharedAux) take() {
 }
 
 // pullAux takes the auxiliary states from the store.
-func (s *storage) pullAux() error {
+func (s *Store) pullAux() error {
 	for i := range s.aux {
 		x := &s.aux[i]
 		if err := s.kv.Pull(x.name, 0, x.common[:]...); err != nil {
-			return fmt.Errorf("module: %w", err)
+			return err
 		}
 		x.take()
 	}
@@ -81,7 +80,7 @@ func (s *storage) pullAux() error {
 
 // updateAux pushes the change that the last batch has made, and pulls the states that all batches
 // of the round have made.
-func (s *storage) updateAux() error {
+func (s *Store) updateAux() error {
 	for i := range s.aux {
 		x := &s.aux[i]
 		x.value.CopyInto(x.change[0])
@@ -90,7 +89,7 @@ func (s *storage) updateAux() error {
 			x.change[0].MulScalarInPlace(1 / float64(s.kv.NumWorkers()))
 		}
 		if err := s.kv.PushPull(x.name, 0, x.change[:], x.common[:]); err != nil {
-			return fmt.Errorf("module: %w", err)
+			return err
 		}
 		x.take()
 	}
@@ -98,7 +97,7 @@ func (s *storage) updateAux() error {
 }
 
 // closeAux closes the arrays change and common of the shared states.
-func (s *storage) closeAux() {
+func (s *Store) closeAux() {
 	for i := range s.aux {
 		s.aux[i].change[0].Close()
 		s.aux[i].common[0].Close()

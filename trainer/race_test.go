@@ -1,6 +1,6 @@
 //go:build race
 
-package module
+package trainer
 
 // race says whether the race detector is on.
 const race = true

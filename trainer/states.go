@@ -1,0 +1,107 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gomx/checkpoint"
+	nd "gomx/ndarray"
+)
+
+// SaveStates writes the optimizer's states of the trained parameters to a file that MXNet's Module
+// loads. It waits for them.
+func (t *Trainer) SaveStates(path string) error {
+	if t.updater == nil {
+		return errors.New("no optimizer whose states could be saved")
+	}
+	state := t.updater.State
+	if t.store != nil {
+		states, err := t.store.states(context.Background())
+		if err != nil {
+			return err
+		}
+		state = func(i int) []*nd.Array { return states[i] }
+	}
+	var list []checkpoint.IndexedState
+	for i, p := range t.params {
+		if p.Fixed {
+			continue
+		}
+		s, err := checkpoint.StateOf(state(i)...)
+		if err != nil {
+			return fmt.Errorf("state of %s: %w", p.Name, err)
+		}
+		list = append(list, checkpoint.IndexedState{Index: i, State: s})
+	}
+	return checkpoint.SaveStates(path, list)
+}
+
+// LoadStates gives the states of a file that SaveStates or MXNet's Module wrote to the optimizer,
+// wherever it runs.
+func (t *Trainer) LoadStates(path string) error {
+	if t.updater == nil {
+		return errors.New("no optimizer that states could be given to")
+	}
+	list, err := checkpoint.LoadStates(path)
+	if err != nil {
+		return err
+	}
+	loaded := map[int][]*nd.Array{}
+	for _, s := range list {
+		i, err := t.stateIndex(path, s)
+		if err != nil {
+			return err
+		}
+		arrays, err := s.State.Arrays()
+		if err != nil {
+			return fmt.Errorf("%s: state of %s: %w", path, t.params[i].Name, err)
+		}
+		loaded[i] = arrays
+		if t.store == nil {
+			if err := t.setState(i, arrays); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	if t.store != nil { // which keeps them
+		t.loaded = false
+		return t.store.load(context.Background(), loaded)
+	}
+	t.loaded = true
+	return nil
+}
+
+// stateIndex returns the number of the parameter that a state belongs to.
+func (t *Trainer) stateIndex(path string, s checkpoint.IndexedState) (int, error) {
+	i := s.Index
+	for k, p := range t.params {
+		if s.Name == p.Name {
+			i = k
+		}
+	}
+	if i < 0 || i >= len(t.params) || s.Name != "" && t.params[i].Name != s.Name {
+		return 0, fmt.Errorf("%s: state of parameter %d %q, want one of the %d parameters",
+			path, s.Index, s.Name, len(t.params))
+	}
+	return i, nil
+}
+
+// setState gives loaded arrays to the updater, which wants as many as the optimizer makes.
+func (t *Trainer) setState(i int, arrays []*nd.Array) error {
+	p := t.params[i]
+	want := t.updater.NewState(p.Weights[0])
+	if len(arrays) != len(want) {
+		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", p.Name, len(arrays),
+			t.updater.Optimizer().Name(), len(want))
+	}
+	for k, a := range arrays {
+		if a == nil || !a.Shape().Equal(want[k].Shape()) || a.DType() != want[k].DType() {
+			return fmt.Errorf("state %d of %s does not fit: want %v of shape %v", k, p.Name,
+				want[k].DType(), want[k].Shape())
+		}
+		a.CopyInto(want[k])
+	}
+	t.updater.SetState(i, want)
+	return nil
+}

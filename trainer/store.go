@@ -1,0 +1,200 @@
+package trainer
+
+import (
+	"context"
+
+	"gomx/kvstore"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// Store is the trainer's side of a store that updates the parameters.
+//
+// As MXNet does with update_on_kvstore, gradients are pushed in the order of the parameters, and
+// the first parameters, which the next Forward needs first, have the highest priority.
+type Store struct {
+	kv    *kvstore.KV
+	joint kvstore.Joint // kv, if several processes share it, else nil
+	keys  []storedKey
+	aux   []sharedAux // of a store that processes share
+	// makes auxiliary states equal on all devices, before they are pushed
+	settle func()
+}
+
+// storedKey is a parameter that is trained.
+type storedKey struct {
+	index int // in Trainer.params
+	name  string
+	grad  [1]*nd.Array
+	value []*nd.Array // on every device
+	zero  *nd.Array   // gradient of a batch that this worker does not have, made at the first use
+}
+
+// StoreUse is everything but parameters and optimizer that a store needs to update parameters.
+type StoreUse struct {
+	Grads Gradients // of the parameters that are trained
+	// Batch is the number of samples per batch of this worker. If the store adds up the gradients
+	// of all workers, the sum is divided by it and by their number. 0: the updater's factor of
+	// gradients is used as it is.
+	Batch  int
+	Aux    func() []AuxState
+	Settle func() // makes auxiliary states equal on all devices
+}
+
+// UseStore lets a store update the parameters: Step pushes gradients and pulls parameters. Every
+// worker of the store calls it. The parameters take the values of worker 0. Parameters without
+// gradients stay out of the store. If the store joins several processes they share the auxiliary
+// states too.
+func (t *Trainer) UseStore(ctx context.Context, store kvstore.Store, use StoreUse) error {
+	if _, err := kvstore.Need[kvstore.Updater](store, "UseStore"); err != nil {
+		return err
+	}
+	kv := kvstore.Wrap(store)
+	if kv.Sums() && use.Batch > 0 {
+		t.updater.SetRescale(1 / float64(use.Batch*kv.NumWorkers()))
+	}
+	o, err := t.updater.Settled()
+	if err != nil {
+		return err
+	}
+	s := &Store{kv: kv, settle: use.Settle}
+	s.joint, _ = kvstore.As[kvstore.Joint](kv)
+	for i, p := range t.params {
+		if g := use.Grads.Firsts()[p.Name]; g != nil {
+			s.keys = append(s.keys, storedKey{index: i, name: p.Name, grad: [1]*nd.Array{g},
+				value: p.Weights})
+		}
+	}
+	if !optimizer.Elementwise(o) { // so that keys travel whole
+		if err := kv.SetOptimizer(ctx, o); err != nil {
+			return err
+		}
+	}
+	for i := range s.keys {
+		k := &s.keys[i]
+		if err := kv.Init(ctx, k.name, k.value[0]); err != nil {
+			return err
+		}
+	}
+	if err := s.shareAux(ctx, use.Aux); err != nil {
+		return err
+	}
+	if err := kv.SetOptimizer(ctx, o); err != nil {
+		return err
+	}
+	if err := s.pull(); err != nil {
+		return err
+	}
+	t.store = s
+	return t.giveLoaded(ctx)
+}
+
+// pull takes all parameters and auxiliary states from the store.
+func (s *Store) pull() error {
+	for i := range s.keys {
+		k := &s.keys[i]
+		if err := s.kv.Pull(k.name, -i, k.value...); err != nil {
+			return err
+		}
+	}
+	return s.pullAux()
+}
+
+// giveLoaded gives the states that loadStates has read to the store, unless the job has gone on
+// from there already.
+func (t *Trainer) giveLoaded(ctx context.Context) error {
+	s := t.store
+	if !t.loaded || s.kv.Resumed() > 0 {
+		return nil
+	}
+	states := map[int][]*nd.Array{}
+	for i := range s.keys {
+		states[s.keys[i].index] = t.updater.State(s.keys[i].index)
+	}
+	t.loaded = false
+	return s.load(ctx, states)
+}
+
+// update pushes all gradients and pulls all parameters. Auxiliary states, which are known before
+// the gradients, go first.
+func (s *Store) update(grads map[string]*nd.Array) error {
+	s.settle()
+	if err := s.updateAux(); err != nil {
+		return err
+	}
+	for i := range s.keys {
+		k := &s.keys[i]
+		if k.grad[0] = grads[k.name]; k.grad[0] == nil {
+			k.grad[0] = k.none() // the network of this batch's bucket does not have the parameter
+		}
+		if err := s.kv.PushPull(k.name, -i, k.grad[:], k.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// KV returns the store.
+func (s *Store) KV() *kvstore.KV { return s.kv }
+
+// Joint returns the store if several processes share it, else nil.
+func (s *Store) Joint() kvstore.Joint { return s.joint }
+
+// Close closes the store. The parameters and the auxiliary states keep their values.
+func (s *Store) Close() error {
+	err := s.kv.Close()
+	s.closeAux()
+	return err
+}
+
+// Idle takes part in a round without a batch: its gradients are zeros.
+func (s *Store) Idle() error {
+	s.settle()
+	if err := s.updateAux(); err != nil {
+		return err
+	}
+	for i := range s.keys {
+		k := &s.keys[i]
+		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.none()}, k.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// none returns a gradient of zeros.
+func (k *storedKey) none() *nd.Array {
+	if k.zero == nil {
+		v := k.value[0]
+		k.zero = nd.Zeros(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
+	}
+	return k.zero
+}
+
+// states returns the states of the store's optimizer, by the numbers of the parameters.
+func (s *Store) states(ctx context.Context) (map[int][]*nd.Array, error) {
+	list, err := s.kv.OptimizerStates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string][]*nd.Array{}
+	for _, st := range list {
+		byName[st.Key] = st.Arrays
+	}
+	out := map[int][]*nd.Array{}
+	for i := range s.keys {
+		out[s.keys[i].index] = byName[s.keys[i].name]
+	}
+	return out, nil
+}
+
+// load gives states to the store.
+func (s *Store) load(ctx context.Context, states map[int][]*nd.Array) error {
+	var list []kvstore.State
+	for i := range s.keys {
+		if arrays := states[s.keys[i].index]; len(arrays) > 0 {
+			list = append(list, kvstore.State{Key: s.keys[i].name, Arrays: arrays})
+		}
+	}
+	return s.kv.SetOptimizerStates(ctx, list)
+}
