@@ -30,6 +30,7 @@ func Backward(heads, grads []*Array, retain bool) error {
 	return differentiate(heads, grads, pass{retain: retain}, func(b *backprop) error {
 		for _, l := range b.leaves {
 			b.targets = append(b.targets, target{l.node.Entry(0), l.grad, l.req})
+			l.fresh.Store(true)
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package ndarray
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gomx/device"
 	"gomx/engine"
@@ -95,9 +96,10 @@ type saved struct {
 
 // leaf is the attached gradient of an array.
 type leaf struct {
-	node *op.Node // variable for the array in recorded graphs
-	grad *Array
-	req  GradReq
+	node  *op.Node // variable for the array in recorded graphs
+	grad  *Array
+	req   GradReq
+	fresh atomic.Bool // Backward has stored grad since UseGrad
 }
 
 // GradReq is the way in which Backward stores an attached gradient.
@@ -162,6 +164,22 @@ func (a *Array) Grad() *Array {
 		return l.grad
 	}
 	return nil
+}
+
+// GradFresh reports whether a Backward has stored the attached gradient since AttachGrad or the last
+// UseGrad. A trainer finds out by it that a step would use a gradient twice.
+func (a *Array) GradFresh() bool {
+	a.memory("GradFresh")
+	l := a.leaf.Load()
+	return l != nil && l.fresh.Load()
+}
+
+// UseGrad notes that the attached gradient has been used.
+func (a *Array) UseGrad() {
+	a.memory("UseGrad")
+	if l := a.leaf.Load(); l != nil {
+		l.fresh.Store(false)
+	}
 }
 
 // ZeroGrad sets the attached gradient to zero.

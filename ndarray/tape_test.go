@@ -354,3 +354,32 @@ func TestIntegerDataOnTheTape(t *testing.T) {
 	idx.AsType(dtype.Float32).Mul(x).Backward()
 	want(t, x.Grad(), 3, 4)
 }
+
+// A gradient is fresh from Backward to UseGrad, whatever else is written to it.
+func TestGradFresh(t *testing.T) {
+	x, y := nd.FromSlice([]float32{1, 2}), nd.FromSlice([]float32{3, 4})
+	x.AttachGrad(nd.GradAdd)
+	y.AttachGrad()
+	check := func(when string, wantX, wantY bool) {
+		t.Helper()
+		if gotX, gotY := x.GradFresh(), y.GradFresh(); gotX != wantX || gotY != wantY {
+			t.Errorf("%s: fresh %v and %v, want %v and %v", when, gotX, gotY, wantX, wantY)
+		}
+	}
+	check("at first", false, false)
+	tape := nd.NewTape(true)
+	z := tape.Watch(x).Square()
+	check("forward", false, false)
+	z.Backward()
+	check("Backward of x alone", true, false)
+	x.UseGrad()
+	x.ZeroGrad()
+	check("ZeroGrad", false, false)
+	nd.NewTape(true).Watch(x).Mul(y).Backward()
+	check("Backward of both", true, true)
+	x.UseGrad()
+	check("UseGrad of x", false, true)
+	if nd.Zeros(nd.Shape{1}).GradFresh() {
+		t.Error("an array without a gradient has a fresh one")
+	}
+}

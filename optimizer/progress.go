@@ -25,6 +25,11 @@ func (u *Updater) Settled() (Optimizer, error) {
 	}
 	n.Params["rescale_grad"] = u.rescale
 	n.Params["lr_mult"], n.Params["wd_mult"] = u.lrMult, u.wdMult
+	if rate, ok := u.rate.Get(); ok && rate == 0 {
+		return nil, fmt.Errorf("optimizer %s: a learning rate of 0 has no encoded form", n.Name)
+	} else if ok {
+		n.Params["learning_rate"] = rate
+	}
 	if u.set.BeginUpdate != 0 {
 		n.Params["begin_num_update"] = u.set.BeginUpdate
 	}

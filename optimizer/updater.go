@@ -23,6 +23,7 @@ type Updater struct {
 	rescale float64            // factor of gradients
 	shared  Memory             // of all parameters, see Step.Shared
 	updates int                // largest number of updates of any parameter
+	rate    op.Opt[float64]    // learning rate of SetLR
 	slots   map[int]*slot      // by index
 }
 
@@ -103,6 +104,48 @@ func (u *Updater) SetRescale(factor float64) {
 	}
 }
 
+// RescaleBy sets the factor of gradients to Common.Rescale, or 1 without it, times factor.
+func (u *Updater) RescaleBy(factor float64) {
+	u.rescale = factor
+	if u.set.Rescale != 0 {
+		u.rescale *= u.set.Rescale
+	}
+}
+
+// SetMults sets the multipliers of the learning rate and the weight decay of the parameters with a
+// name. One that is not set is the optimizer's multiplier for the name, or else 1.
+func (u *Updater) SetMults(name string, lr, wd op.Opt[float64]) {
+	for _, m := range []struct {
+		mults, settings map[string]float64
+		value           op.Opt[float64]
+	}{{u.lrMult, u.set.LRMult, lr}, {u.wdMult, u.set.WDMult, wd}} {
+		v, ok := m.value.Get()
+		if !ok {
+			v, ok = m.settings[name]
+		}
+		if ok {
+			m.mults[name] = v
+		} else {
+			delete(m.mults, name)
+		}
+	}
+}
+
+// SetLR sets the learning rate of the updates from now on. It is an error if the optimizer has a
+// schedule.
+func (u *Updater) SetLR(rate float64) error {
+	switch {
+	case u.set.Schedule != nil:
+		return fmt.Errorf("optimizer %s: SetLR(%v): the schedule %T determines the learning rate",
+			u.opt.Name(), rate, u.set.Schedule)
+	case rate < 0 || rate != rate:
+		return fmt.Errorf("optimizer %s: learning rate %v, want a positive number", u.opt.Name(),
+			rate)
+	}
+	u.rate = op.Some(rate)
+	return nil
+}
+
 // String describes the updater by its optimizer and the number of updates.
 func (u *Updater) String() string {
 	if u == nil {
@@ -130,6 +173,9 @@ func (u *Updater) SetUpdates(n int) {
 
 // LR returns the learning rate before multipliers.
 func (u *Updater) LR() float64 {
+	if rate, ok := u.rate.Get(); ok {
+		return rate
+	}
 	switch {
 	case u.set.Schedule != nil:
 		return u.set.Schedule.Rate(u.set.LR, u.updates)
