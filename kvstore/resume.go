@@ -80,10 +80,10 @@ func readPart(dir string, m *wire.Manifest, shard int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kvstore: snapshot: %w", err)
 	}
-	if uint64(len(part)) != f.Size || wire.Checksum(part) != f.Checksum {
+	if sum := server.SnapshotChecksum(part); uint64(len(part)) != f.Size || sum != f.Checksum {
 		return nil, fmt.Errorf("kvstore: snapshot %s: %s has %d bytes with checksum %#x, the "+
 			"manifest says %d with %#x",
-			dir, f.Name, len(part), wire.Checksum(part), f.Size, f.Checksum)
+			dir, f.Name, len(part), sum, f.Size, f.Checksum)
 	}
 	if id, clock, err := server.CheckSnapshot(part); err != nil || id != f.Shard || clock != m.Clock {
 		return nil, fmt.Errorf("kvstore: snapshot %s: %s is of shard %d at %d, want shard %d at "+

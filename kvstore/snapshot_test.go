@@ -2,6 +2,7 @@ package kvstore_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"gomx/internal/cluster"
 	"gomx/kvstore"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -181,5 +183,37 @@ func TestRestoreFits(t *testing.T) {
 			t.Errorf("%d workers and %d servers: got %v, want an error that names %s and says %q",
 				c.workers, c.servers, err, last, c.want)
 		}
+	}
+}
+
+// TestRestoreKnowsItsParts puts another part of the same shard, clock and size in the place of a
+// part that a manifest names.
+func TestRestoreKnowsItsParts(t *testing.T) {
+	dir := t.TempDir()
+	c := cluster.Start(cluster.Config{Workers: 2, Servers: 1, Snapshots: dir})
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
+		_, err := trainFrom(ctx, s, optimizer.SGD{LR: 0.1}, 2, 2)
+		return err
+	})
+	last, _, err := kvstore.LatestSnapshot(dir)
+	must(t, err)
+	cfg := kvstore.JobConfig{Workers: 2, Servers: 1, Restore: last}
+	must(t, cfg.CheckRestore())
+	parts, err := filepath.Glob(filepath.Join(last, "shard-*"))
+	if err != nil || len(parts) != 1 {
+		t.Fatalf("parts %v, %v", parts, err)
+	}
+	b, err := os.ReadFile(parts[0])
+	must(t, err)
+	b = b[:len(b)-4]
+	b[len(b)-1] ^= 1 // of the last value
+	b = binary.LittleEndian.AppendUint32(b, wire.Checksum(b))
+	if _, _, err := server.CheckSnapshot(b); err != nil {
+		t.Fatalf("the other part is not whole: %v", err)
+	}
+	must(t, os.WriteFile(parts[0], b, 0o600))
+	if err := cfg.CheckRestore(); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("another part in place of the named one: got %v, want an error about its checksum",
+			err)
 	}
 }

@@ -166,7 +166,7 @@ func DecodeCursor(b []byte) (Cursor, error) {
 // SnapshotFile is one shard's file of a snapshot.
 type SnapshotFile struct {
 	Shard    uint32
-	Checksum uint32 // CRC-32C of the whole file
+	Checksum uint32 // CRC-32C of the file without its last 4 bytes, which hold this number
 	Size     uint64
 	Name     string
 }
@@ -181,7 +181,7 @@ type Manifest struct {
 
 const (
 	manifestMagic   = "gomxsnap"
-	manifestVersion = 1
+	manifestVersion = 2
 )
 
 // Append appends the manifest's encoding, which ends in a checksum of itself.

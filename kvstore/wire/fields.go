@@ -74,7 +74,7 @@ type SnapshotResult struct {
 	Try      uint32 // of the order
 	Failure  Failure
 	Size     uint64 // bytes of the part
-	Checksum uint32 // CRC-32C of the part
+	Checksum uint32 // CRC-32C of the part without its last 4 bytes, which hold this number
 }
 
 // SnapshotResult returns the content of a SnapshotDone.

@@ -88,7 +88,7 @@ func TestBodiesThatWereMadeWrong(t *testing.T) {
 		return c.Append(nil)
 	}
 	manifest := sampleManifest().Append(nil)
-	binary.LittleEndian.PutUint32(manifest[8:], 2)
+	binary.LittleEndian.PutUint32(manifest[8:], 3)
 	binary.LittleEndian.PutUint32(manifest[len(manifest)-4:],
 		wire.Checksum(manifest[:len(manifest)-4]))
 	entry := make([]byte, wire.EntrySize(1))

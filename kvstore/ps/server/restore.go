@@ -81,11 +81,16 @@ func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]),
 			snapshotVersion)
 	}
-	if got, want := wire.Checksum(b[:len(b)-4]), le.Uint32(b[len(b)-4:]); got != want {
+	if got, want := SnapshotChecksum(b), le.Uint32(b[len(b)-4:]); got != want {
 		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)
 	}
 	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
 }
+
+// SnapshotChecksum returns the checksum by which a manifest knows a shard's part of a snapshot: the
+// CRC-32C of all bytes but the last four, which hold it. The CRC of all bytes would be the same
+// number for every part, because a CRC over data and their CRC is a constant.
+func SnapshotChecksum(b []byte) uint32 { return wire.Checksum(b[:max(0, len(b)-4)]) }
 
 // SnapshotWorkers returns how many workers the job had that wrote a shard's part of a snapshot. A
 // job with another number cannot continue from it: clocks are by rank.

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"testing"
 
 	"gomx/kvstore/ps"
@@ -166,6 +167,26 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestPartsHaveChecksumsOfTheirOwn compares the checksums of parts that differ in a value.
+func TestPartsHaveChecksumsOfTheirOwn(t *testing.T) {
+	file := snapshotFile(t)
+	other := sealed(file, put(len(file)-5, 1))
+	for _, b := range [][]byte{file, other} {
+		want := binary.LittleEndian.Uint32(b[len(b)-4:])
+		if _, _, err := CheckSnapshot(b); err != nil || SnapshotChecksum(b) != want {
+			t.Errorf("checksum %#x, want %#x; %v", SnapshotChecksum(b), want, err)
+		}
+	}
+	if SnapshotChecksum(file) == SnapshotChecksum(other) || SnapshotChecksum(nil) != 0 {
+		t.Errorf("two parts have the checksum %#x, nothing has %#x", SnapshotChecksum(file),
+			SnapshotChecksum(nil))
+	}
+	other[len(other)-1]++
+	if _, _, err := CheckSnapshot(other); !errors.Is(err, errState) {
+		t.Errorf("a part with a wrong checksum: got %v", err)
+	}
+}
+
 // TestTheHeadBringsTheOptimizer takes over heads with versions of the optimizer.
 func TestTheHeadBringsTheOptimizer(t *testing.T) {
 	h := testHost(t, 2, nil)
@@ -189,12 +210,12 @@ func TestSavedPartsAreReported(t *testing.T) {
 	h := testHost(t, 2, nil)
 	sn := snapshots{host: h, seat: &seat{epoch: 6}, snap: &snapshot{clock: 5, try: 3}}
 	for _, try := range []uint32{2, 3} {
-		save := &ps.Save{Clock: 5, Try: try, Data: []byte{1, 2}}
+		save := &ps.Save{Clock: 5, Try: try, Data: []byte{1, 2, 3, 4, 5, 6}}
 		h.me.Out.Reset()
 		sn.saved(save, "part")
 		want, epoch := wire.SnapshotResult{Clock: 5, Try: try}, uint64(0)
 		if try == 3 {
-			want.Size, want.Checksum, epoch = 2, wire.Checksum(save.Data), 6
+			want.Size, want.Checksum, epoch = 6, wire.Checksum(save.Data[:2]), 6
 		}
 		m := &h.me.Out.Sends[0].Msg
 		if m.SnapshotResult() != want || m.Epoch != epoch || string(m.Payload) != "part" ||

@@ -130,7 +130,7 @@ func (sn *snapshots) saved(save *ps.Save, name string) {
 	if sn.current(save) { // otherwise it has been given up meanwhile, and may be removed
 		m.Epoch = sn.epoch
 		m.SetSnapshotResult(wire.SnapshotResult{Clock: save.Clock, Try: save.Try,
-			Size: uint64(len(save.Data)), Checksum: wire.Checksum(save.Data)})
+			Size: uint64(len(save.Data)), Checksum: SnapshotChecksum(save.Data)})
 		sn.snap.saved, sn.snap.done = true, m
 	}
 	sn.me.Send(node.Scheduler, m, nil)
