@@ -1,0 +1,249 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// TestSettingsThatMakeNoSense makes servers of configurations at their limits and beyond.
+func TestSettingsThatMakeNoSense(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		c    Config
+		ok   bool
+	}{
+		{"one worker", Config{Nonce: 1, Workers: 1}, true},
+		{"no worker", Config{Nonce: 1}, false},
+		{"65535 workers", Config{Nonce: 1, Workers: 1<<16 - 1}, true},
+		{"65536 workers", Config{Nonce: 1, Workers: 1 << 16}, false},
+		{"no nonce", Config{Workers: 1}, false},
+		{"a backup worker", Config{Nonce: 1, Workers: 2, Backups: 1}, true},
+		{"backup workers only", Config{Nonce: 1, Workers: 2, Backups: 2}, false},
+		{"fewer than none", Config{Nonce: 1, Workers: 2, Backups: -1}, false},
+	} {
+		s, err := New(tt.c)
+		if (err == nil) != tt.ok || err != nil && (s != nil || !errors.Is(err, ps.ErrUsage)) {
+			t.Errorf("%s: %v, want ok %v", tt.name, err, tt.ok)
+		}
+	}
+	s, err := New(Config{Nonce: 1, Workers: 1})
+	if err != nil || s.cfg.CheckEvery != 64 || s.cfg.Arithmetic != (ps.Plain{}) ||
+		s.cfg.Window != 1024 || s.cfg.Timing.Dead == 0 {
+		t.Errorf("defaults: %+v, %v", s.cfg, err)
+	}
+}
+
+// TestAServerShowsItsState asks a server about itself before and after it has a place.
+func TestAServerShowsItsState(t *testing.T) {
+	s, err := New(Config{Job: 1, Nonce: 1, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := s.Value(ps.ID{Key: 1}); ok || s.View() != nil || s.Incarnation() != 0 ||
+		s.Fenced() || s.Gone() {
+		t.Error("a server without a view shows more than it has")
+	}
+	if _, ok := s.Copy(ps.ID{Key: 1}); ok {
+		t.Error("a server without shards has a copy")
+	}
+	sh, e := testShard(t, nil)
+	s.host, s.shards = sh.host, []*shard{nil, sh}
+	e.version = 7
+	v, version, ok := s.Value(e.id)
+	if !ok || version != 7 || &v[0] != &e.value.data()[0] || s.Incarnation() != 1 ||
+		s.View() != sh.me.View {
+		t.Errorf("value %v at %d, %v; incarnation %d", v, version, ok, s.Incarnation())
+	}
+	if _, _, ok := s.Value(ps.ID{Key: 9}); ok {
+		t.Error("it has a value of a key that is not known")
+	}
+	sh.role = backup
+	if _, _, ok := s.Value(e.id); ok {
+		t.Error("a backup shows a value as its own")
+	}
+	if v, ok := s.Copy(e.id); !ok || &v[0] != &e.value.data()[0] {
+		t.Error("a backup does not show its copy")
+	}
+	if _, ok := s.Copy(ps.ID{Key: 9}); ok {
+		t.Error("it has a copy of a key that is not known")
+	}
+	if _, ok := s.Follows(2); ok {
+		t.Error("it follows a shard that is not there")
+	}
+	if _, _, ok := s.Leads(2); ok {
+		t.Error("it leads a shard that is not there")
+	}
+	if _, _, ok := s.Checksum(2); ok {
+		t.Error("it has a shard that is not there")
+	}
+	s.me.Left, s.me.Inc = true, 0
+	if !s.Gone() {
+		t.Error("a server that has left before it had a place is not gone")
+	}
+	s.me.Fenced = true
+	if !s.Fenced() {
+		t.Error("it does not say that its place is taken")
+	}
+	l := e.value.lend()
+	if s.Release(l); e.value.refs != 1 {
+		t.Errorf("%d references to a value after Release, want 1", e.value.refs)
+	}
+}
+
+// TestRowsAreBounded checks pulls and steps at their limits.
+func TestRowsAreBounded(t *testing.T) {
+	numbers := func(list ...uint32) (b []byte) {
+		for _, n := range list {
+			b = binary.LittleEndian.AppendUint32(b, n)
+		}
+		return b
+	}
+	e := &entry{form: form{row: node.TickLimit / 2, size: 3 * node.TickLimit / 2}}
+	for _, tt := range []struct {
+		rows []byte
+		ok   bool
+	}{{numbers(0, 2), true}, {numbers(0, 1, 2), false}, {numbers(3), false}, {numbers(0, 3), false},
+		{nil, false}, {numbers(0)[:3], false}} {
+		if err := checkIndices(e, tt.rows); (err == nil) != tt.ok {
+			t.Errorf("rows %v: %v", tt.rows, err)
+		}
+	}
+	sh, plain := testShard(t, nil)
+	if err := checkIndices(plain, numbers(0)); err == nil {
+		t.Error("rows of a key that is no table")
+	}
+	plain.row = 8
+	step := &sh.ledger.receipts[1].step
+	m := pushOf(1, 1)
+	m.Flags = wire.FlagRows
+	m.Payload = wire.Pad8(append(wire.AppendRows(nil, 1, 0, 1, 8), numbers(1)...))
+	m.Payload = append(m.Payload, floats(1, 2)...)
+	step.bytes = make([]byte, 2*node.TickLimit-len(m.Payload))
+	if err := sh.fits(plain, m); err != nil {
+		t.Errorf("a step of twice TickLimit: %v", err)
+	}
+	step.bytes = append(step.bytes, 0)
+	if err := sh.fits(plain, m); err == nil {
+		t.Error("a step of more than twice TickLimit")
+	}
+}
+
+// owner counts how often lent memory comes back.
+type owner struct{ released int }
+
+func (o *owner) Release() { o.released++ }
+
+// TestLentPushesGoBack keeps pushes where a transport has received them until they are in the sum.
+func TestLentPushesGoBack(t *testing.T) {
+	sh, e := testShard(t, nil)
+	var o [2]owner
+	for i := range o {
+		m := pushOf(1+i, 1, 1, 1, 1, 1)
+		m.Owner = &o[i]
+		sh.fromWorker(m)
+		if o[i].released != 0 || m.Owner != nil || sh.stats.Held != uint64(16*(1+i)) {
+			t.Fatalf("push %d: released %d times, %d bytes held", i, o[i].released, sh.stats.Held)
+		}
+	}
+	sh.fromWorker(pushOf(0, 1, 1, 1, 1, 1))
+	if o[0].released != 1 || o[1].released != 1 || sh.stats.Held != 0 || e.version != 1 {
+		t.Errorf("released %+v times, %d bytes held, version %d", o, sh.stats.Held, e.version)
+	}
+	// The memory of a push that was copied is used again, in whichever round comes next.
+	sh.fromWorker(pushOf(2, 2, 2, 2, 2, 2))
+	first := &e.rounds[0].have[2].payload[0]
+	sh.fromWorker(pushOf(1, 2, 2, 2, 2, 2))
+	sh.fromWorker(pushOf(0, 2, 2, 2, 2, 2))
+	sh.fromWorker(pushOf(2, 3, 2, 2, 2, 2))
+	if &e.rounds[0].have[2].payload[0] != first {
+		t.Error("the memory of a copied push is not used again")
+	}
+	m := pushOf(1, 3, 3, 3, 3, 3)
+	m.Owner = &o[0]
+	sh.fromWorker(m)
+	sh.close()
+	if o[0].released != 2 || sh.stats.Held != 0 || sh.mem.used != 0 || sh.mem.slices != 0 {
+		t.Errorf("a copy that is given up: released %d times, %d bytes held, %d of memory",
+			o[0].released, sh.stats.Held, sh.mem.used)
+	}
+}
+
+// TestPullsAreBounded lets a worker pull more than it has reason to.
+func TestPullsAreBounded(t *testing.T) {
+	sh, e := testShard(t, nil)
+	sh.cfg.Window = 64
+	pull := func(rank int, seq uint64) *wire.Message {
+		m := pushOf(rank, seq)
+		m.Type, m.Clock, m.Need = wire.TypePull, 0, 5
+		return m
+	}
+	for seq := range uint64(2*64 + 5) {
+		sh.fromWorker(pull(1, 1+seq))
+	}
+	sh.fromWorker(pull(2, 1))
+	if sh.parked != 2*64+1 || sh.waiting[1] != 2*64 || len(e.parked) != sh.parked {
+		t.Errorf("%d pulls wait, %d of rank 1, want 129 and 128", sh.parked, sh.waiting[1])
+	}
+	e.row, e.form.direct = 8, true
+	rows := pull(0, 1)
+	rows.Flags = wire.FlagRows
+	for range node.TickLimit / 4 / 4 {
+		rows.Payload = append(rows.Payload, 0, 0, 0, 0)
+	}
+	e.row = 4 // as many rows of 4 bytes as a pull may have
+	for seq := range uint64(5) {
+		rows.Seq = 1 + seq
+		sh.fromWorker(rows)
+	}
+	kept := 0
+	for i := range sh.pulls.rows {
+		kept += len(sh.pulls.rows[i].rows)
+	}
+	if kept != node.TickLimit {
+		t.Errorf("%d bytes of row numbers wait, want %d", kept, node.TickLimit)
+	}
+}
+
+// TestManyEarlyMessages keeps messages for a later view up to a limit.
+func TestManyEarlyMessages(t *testing.T) {
+	s, err := New(Config{Job: 1, Nonce: 1, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := make([]byte, earlyBytes/2-wire.HeaderSize)
+	ask := func(seq uint64, b []byte) int {
+		m := &wire.Message{Type: wire.TypeInit, Job: 1, From: wire.Node{Role: wire.Worker}, Seq: seq,
+			Incarnation: 10, Payload: b}
+		s.me.Asked = false
+		s.Handle(0, m.From, m)
+		if !s.me.Asked {
+			t.Error("no view is asked for")
+		}
+		return len(s.ahead)
+	}
+	if n := ask(1, half); n != 1 {
+		t.Errorf("%d messages are kept, want 1", n)
+	}
+	if n := ask(2, append(half, 0)); n != 1 {
+		t.Errorf("%d messages are kept, want 1", n)
+	}
+	if n := ask(2, half); n != 2 || bytes.Equal(half, []byte{1}) {
+		t.Errorf("%d messages are kept, want 2", n)
+	}
+	if n := ask(2, half); n != 2 {
+		t.Errorf("%d messages are kept after a repetition, want 2", n)
+	}
+	half[0] = 1
+	if s.ahead[1].Payload[0] != 0 {
+		t.Error("the payload of a message is not copied")
+	}
+	if n := ask(3, nil); n != 2 {
+		t.Errorf("%d messages are kept, want 2", n)
+	}
+}
