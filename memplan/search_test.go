@@ -54,5 +54,5 @@ func TestGoldenSearches(t *testing.T) {
 	}
 	show("lstm", profile(t, filepath.Join("testdata", "alternating",
 		"lstm_t10_h1024_b16_infer.txt")))
-	golden(t, "searches.txt", text.String())
+	compareGolden(t, "searches.txt", text.String())
 }
