@@ -6,7 +6,7 @@ import "strings"
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden are imported by tests, optest by opgen too)
-module  launch  examples/data  gluon/{nn,rnn,loss}
+module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon                                     networks as values
 trainer                                   optimizer and store: the way of gradients to parameters
 predict                                   models in service
