@@ -40,7 +40,8 @@ func GluonCases(g *Golden) ([]Case, error) {
 	for _, c := range files {
 		list = append(list, Case{ID: "files/" + c.ID, Run: c.run})
 	}
-	return list, nil
+	more, err := dataCases(g)
+	return append(list, more...), err
 }
 
 // blockCase is one block: its parameters, its outputs and its gradients.

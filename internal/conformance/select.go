@@ -97,6 +97,9 @@ func selections() []selection {
 		{"gluon/files/files.json", "gluon/files/files.npz", func(c *selectedCase) bool {
 			return c.Kind != "export" && c.Kind != "trainer_states"
 		}, []string{"file"}},
+		{"gluon/data/data.json", "gluon/data/data.npz", func(c *selectedCase) bool {
+			return slices.Contains(dataKinds, c.Kind)
+		}, nil},
 		{"gluon/rnn/legacy_rnn.json", "", func(c *selectedCase) bool {
 			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"
 		}, []string{"symbol"}},
