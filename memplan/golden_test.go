@@ -133,6 +133,7 @@ func TestGoldenPicture(t *testing.T) {
 			Name: "a name that is longer than its rectangle, which shows only the end of it"},
 		memplan.Buffer{Bytes: 800, Start: 20, End: 22, Kind: 5, Name: "kind"},
 		memplan.Buffer{Bytes: 10, Start: 21, End: 21, Name: "thin"},
+		memplan.Buffer{Bytes: 1, Start: 11, End: 17, Name: "byte"},
 		memplan.Buffer{Bytes: 1200, Start: 21, End: 23, Name: "chain",
 			Values: []memplan.Value{{Name: "a", Step: 20}, {Name: "b", Step: 21},
 				{Name: "c", Step: 22}, {Name: "d", Step: 23}, {Name: "e", Step: 24}}})

@@ -80,6 +80,27 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestOwnersAreChecked orders steps that write a buffer of less than no bytes.
+func TestOwnersAreChecked(t *testing.T) {
+	if !Invariants {
+		t.Skip("wants the tag invariants")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an owner of less than no bytes passes")
+		}
+	}()
+	order([]Buffer{{Bytes: -1}}, []Step{{Writes: []int{0}}}, []int64{0})
+}
+
+// TestCuts lists the addresses of buffers of which two begin where another ends.
+func TestCuts(t *testing.T) {
+	got := cutsOf([]Buffer{{Bytes: 4}, {Bytes: 8}, {Bytes: 2}}, &Plan{Offsets: []int64{4, 8, 8}})
+	if want := []int64{4, 8, 10, 16}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestTriangle demands as many words for each set as its integers need.
 func TestTriangle(t *testing.T) {
 	sets := triangle(130)

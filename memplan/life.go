@@ -28,7 +28,7 @@ func groups(buffers []Buffer, cfg Config) []group {
 		if b.Bytes == 0 {
 			continue
 		}
-		lane := 0
+		var lane int
 		if cfg.SeparateLanes {
 			lane = b.Lane
 		}

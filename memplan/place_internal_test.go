@@ -43,6 +43,21 @@ func TestShelfAgrees(t *testing.T) {
 	}
 }
 
+// TestShelfKeepsItsMemory fills a shelf again and again.
+func TestShelfKeepsItsMemory(t *testing.T) {
+	var s shelf
+	fill := func() {
+		s.reset()
+		for lo := range int64(3 * chunkSize) {
+			s.insert(placed{lo: lo, hi: lo + 1})
+		}
+	}
+	fill()
+	if n := testing.AllocsPerRun(10, fill); n != 0 {
+		t.Errorf("filling a shelf a second time allocates %v times, want 0", n)
+	}
+}
+
 // dumbFind looks at every address that is free during the life of an item: gaps by first or best
 // fit, and the end of all rectangles if there is none.
 func dumbFind(list []placed, it item, f fit) int64 {

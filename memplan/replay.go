@@ -34,11 +34,7 @@ func verifyOrder(buffers []Buffer, steps []Step, plan *Plan) error {
 	if r.order, err = orderOf(steps, plan); err != nil {
 		return err
 	}
-	for i, b := range buffers {
-		r.cuts = append(r.cuts, plan.Offsets[i], plan.Offsets[i]+b.Bytes)
-	}
-	slices.Sort(r.cuts)
-	r.cuts = slices.Compact(r.cuts)
+	r.cuts = cutsOf(buffers, plan)
 	r.cells = make([]cell, len(r.cuts))
 	for i := range r.cells {
 		r.cells[i].writer = none
@@ -49,6 +45,15 @@ func verifyOrder(buffers []Buffer, steps []Step, plan *Plan) error {
 		}
 	}
 	return nil
+}
+
+// cutsOf returns the addresses where buffers begin or end, sorted, and each once.
+func cutsOf(buffers []Buffer, plan *Plan) (cuts []int64) {
+	for i, b := range buffers {
+		cuts = append(cuts, plan.Offsets[i], plan.Offsets[i]+b.Bytes)
+	}
+	slices.Sort(cuts)
+	return slices.Compact(cuts)
 }
 
 // span returns the cells of buffer b, whose beginning and end are both cuts.
