@@ -251,7 +251,7 @@ func (r *replay) step(s *Step) (err error) {
 		return err
 	}
 	if s.Scratch >= 0 {
-		if err := r.overwrite(s.Room, s.Scratch, int64(s.Kernel.Scratch), -1); err != nil {
+		if err := r.overwrite(s.Room, s.Scratch, int64(s.Kernel.Scratch), noBuffer); err != nil {
 			return err
 		}
 	}
@@ -292,6 +292,9 @@ func (r *replay) write(m memory, e int) error {
 	r.holds[m] = []int{e}
 	return nil
 }
+
+// noBuffer stands for bytes that belong to no buffer.
+const noBuffer = -1
 
 // overwrite forgets the content of all buffers that a range of bytes meets, but for one buffer.
 func (r *replay) overwrite(room int, from, bytes int64, but int) error {

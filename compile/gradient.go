@@ -76,7 +76,6 @@ func (u *Unit) gradient(v, e op.Entry, claimed map[op.Entry]bool) Gradient {
 	if err != nil {
 		panic(err)
 	}
-	claimed[n.Entry(0)] = true
 	return Gradient{Arg: arg, Entry: n.Entry(0), Old: old}
 }
 

@@ -191,7 +191,7 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 		n.Attrs = map[string]string{graph.GroupAttr: l.u.deviceOf(e.Node).String()}
 	}
 	r, err := l.u.ready(n, &op.Args{In: []op.Desc{have}, Out: []op.Desc{want}, Need: []bool{true},
-		Threads: max(l.u.opt.Target.Threads, 1)})
+		Threads: l.u.threads()})
 	if err != nil {
 		return e, err
 	}
@@ -265,11 +265,17 @@ func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) 
 	if r, err = l.u.ready(n, a); err != nil {
 		return nil, err
 	}
-	r.out = slices.Clone(r.out)
-	for j := range r.out {
-		r.out[j].Layout = layout
-	}
+	r.out = laidOut(r.out, layout)
 	return r, nil
+}
+
+// laidOut returns copies of descriptions in another layout of the same size.
+func laidOut(list []op.Desc, layout any) []op.Desc {
+	laid := slices.Clone(list)
+	for j := range laid {
+		laid[j].Layout = layout
+	}
+	return laid
 }
 
 // concat prepares joining along channels as joining plain arrays that have the same memory, if the
@@ -294,7 +300,6 @@ func (l *layouter) concat(n *op.Node, a *op.Args, in []op.Entry, layout any) (r 
 	if r, err = l.u.ready(n, a); err != nil {
 		return nil, err
 	}
-	r.out = slices.Clone(r.out)
-	r.out[0].Layout = layout
+	r.out = laidOut(r.out, layout)
 	return r, nil
 }

@@ -152,17 +152,15 @@ func (pl *planner) steps() []memplan.Step {
 	p := pl.p
 	list := make([]memplan.Step, len(p.Graph.Nodes))
 	for s := range p.Segments {
-		prev := -1
 		for i := p.Segments[s].From; i < p.Segments[s].To; i++ {
 			st := &p.Steps[i]
 			m := &list[st.Index]
 			m.Name = st.Node.Name
 			pl.use(i, m)
 			m.After = append(m.After, p.producers(st.Node)...)
-			if prev >= 0 {
-				m.After = append(m.After, prev)
+			if i > p.Segments[s].From {
+				m.After = append(m.After, p.Steps[i-1].Index)
 			}
-			prev = st.Index
 		}
 	}
 	return list

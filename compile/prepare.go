@@ -41,7 +41,7 @@ func ignores(n *op.Node, k int) bool { return slices.Contains(n.Op.Ignores, k) }
 // says which outputs some step reads, and Free which ones may have a layout.
 func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
 	p := u.prog
-	a := &op.Args{Train: u.trains(n), Threads: max(u.opt.Target.Threads, 1)}
+	a := &op.Args{Train: u.trains(n), Threads: u.threads()}
 	for _, e := range n.In {
 		d, private := u.draft.private[p.Graph.Entry(e)]
 		if !private {
@@ -55,11 +55,14 @@ func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
 		a.Need = append(a.Need, used[e])
 	}
 	if _, outside := p.Outside[to-1]; n.Op.Keeps && !outside {
-		a.Free = make([]bool, to-from)
-		a.Free[to-from-1] = true
+		a.Free = make([]bool, len(a.Out))
+		a.Free[len(a.Out)-1] = true
 	}
 	return a
 }
+
+// threads returns the most threads of a kernel.
+func (u *Unit) threads() int { return max(u.opt.Target.Threads, 1) }
 
 // ready prepares the kernel of a node. The error is op.ErrUnsupported where plain operands would be
 // served. Other errors name the operator, the node and the line that composed it.

@@ -181,8 +181,7 @@ type Lane struct {
 
 // Queued reports whether the kernels of a lane put their work on a queue of its device.
 func (l Lane) Queued() bool {
-	return l.Queue != device.QueueIn && l.Queue != device.QueueOut &&
-		l.Device.Kind != device.KindCPU && device.HasQueues(l.Device.Kind)
+	return l.Queue != device.QueueIn && l.Queue != device.QueueOut && device.HasQueues(l.Device.Kind)
 }
 
 // Access says how a segment uses the content of an array. The engine has the same three accesses, from

@@ -11,11 +11,14 @@ import (
 // that a chain stays in one lane; a branch begins in a lane whose last node it needs anyway. A lane
 // waits for another by an event, as segments wait for each other's tokens wherever they run.
 
+// noTip is the tip of a lane that has no node yet.
+const noTip = -1
+
 // branches is the state of spreadBranches.
 type branches struct {
 	u     *Unit          // read, but for the lanes of its draft
 	order *memplan.Order // of nodes, by number
-	tips  []int          // by lane: the last node, -1 before the first
+	tips  []int          // by lane: the last node, or noTip
 	last  int            // lane of the last node
 }
 
@@ -28,7 +31,7 @@ func spreadBranches(u *Unit) {
 	}
 	b := &branches{u: u, order: memplan.NewOrder(len(u.prog.Graph.Nodes)), tips: make([]int, lanes)}
 	for i := range b.tips {
-		b.tips[i] = -1
+		b.tips[i] = noTip
 	}
 	u.draft.lanes = map[*op.Node]int{}
 	for i := range u.prog.Steps {
@@ -45,15 +48,17 @@ func spreadBranches(u *Unit) {
 // producers lists the numbers of the operators that n waits for: for their results, or as its
 // control dependencies.
 func (p *Program) producers(n *op.Node) (list []int) {
-	for _, e := range n.In {
-		if i, ok := p.Graph.Node(e.Node); ok && !e.Node.IsVar() {
+	add := func(m *op.Node) {
+		if !m.IsVar() {
+			i, _ := p.Graph.Node(m)
 			list = append(list, i)
 		}
 	}
+	for _, e := range n.In {
+		add(e.Node)
+	}
 	for _, a := range n.After {
-		if i, ok := p.Graph.Node(a); ok && !a.IsVar() {
-			list = append(list, i)
-		}
+		add(a)
 	}
 	return list
 }
@@ -75,7 +80,7 @@ func (b *branches) choose(s *Step) int {
 		}
 	}
 	for lane, tip := range b.tips {
-		if tip < 0 || b.order.Has(tip, s.Index) {
+		if tip == noTip || b.order.Has(tip, s.Index) {
 			return lane
 		}
 	}

@@ -58,7 +58,7 @@ func checkSteps(buffers []Buffer, steps []Step) error {
 					stepLabel(steps, s), a)
 			}
 		}
-		for _, list := range [2][]int{st.Writes, st.Reads} {
+		for _, list := range [][]int{st.Writes, st.Reads} {
 			for _, b := range list {
 				if b < 0 || b >= len(buffers) {
 					return fmt.Errorf("memplan: %s uses buffer %d of %d", stepLabel(steps, s), b,

@@ -36,8 +36,8 @@ func search(items []item, live []int64, rounds int, work *int64) layout {
 		}
 		return best.total == bound
 	}
-	for _, backward := range [2]bool{false, true} {
-		for _, f := range [2]fit{bestFit, firstFit} {
+	for _, backward := range []bool{false, true} {
+		for _, f := range []fit{bestFit, firstFit} {
 			if better(sweep(items, f, backward)) {
 				return best
 			}

@@ -1,0 +1,113 @@
+package compile
+
+import (
+	"slices"
+	"testing"
+
+	"gomx/device"
+	"gomx/op"
+)
+
+// queues is a backend whose devices have queues, for tests; there is no such device.
+type queues struct{ device.Backend }
+
+func (queues) Count() int { return 0 }
+
+func (queues) Queue(int, device.QueueKind) (device.Queue, error) { return nil, nil }
+
+func init() {
+	if !device.HasQueues(device.KindCUDA) { // no backend is linked
+		device.Register(device.KindCUDA, queues{})
+	}
+}
+
+func TestQueued(t *testing.T) {
+	for lane, want := range map[Lane]bool{
+		{Device: device.CPU()}:                                  false,
+		{Device: device.Null(0)}:                                false,
+		{Device: device.CUDA(0)}:                                true,
+		{Device: device.CUDA(0), Queue: device.QueueBeside}:     true,
+		{Device: device.CUDA(0), Queue: device.QueueBeside + 2}: true,
+		{Device: device.CUDA(0), Queue: device.QueueIn}:         false,
+		{Device: device.CUDA(0), Queue: device.QueueOut}:        false,
+		{Device: device.CPU(), Queue: device.QueueBeside}:       false,
+		{Device: device.Null(0), Queue: device.QueueBeside}:     false,
+	} {
+		if got := lane.Queued(); got != want {
+			t.Errorf("%v: got %v, want %v", lane, got, want)
+		}
+	}
+}
+
+func TestDevicesOfOptions(t *testing.T) {
+	far := device.Null(1)
+	apart := &Spread{Vars: map[string]device.Device{"x": far},
+		Outputs: []device.Device{device.CPU(), far}}
+	near := &Spread{Host: true, Outputs: []device.Device{{ID: 1}, {ID: 2}}}
+	for _, c := range []struct {
+		o                 Options
+		host              bool
+		x, y, first, last device.Device
+	}{
+		{Options{}, true, device.Device{}, device.Device{}, device.Device{}, device.Device{}},
+		{Options{Device: far}, false, far, far, far, far},
+		{Options{Spread: near}, true, device.Device{}, device.Device{}, device.Device{ID: 1},
+			device.Device{ID: 2}},
+		{Options{Spread: apart}, false, far, device.Device{}, device.Device{}, far},
+		{Options{Spread: near, Device: far}, false, far, far, device.Device{ID: 1},
+			device.Device{ID: 2}},
+	} {
+		if got := c.o.onHost(); got != c.host {
+			t.Errorf("%+v: on hosts %v, want %v", c.o, got, c.host)
+		}
+		if x, y := c.o.variable("x"), c.o.variable("y"); x != c.x || y != c.y {
+			t.Errorf("%+v: variables on %v and %v, want %v and %v", c.o, x, y, c.x, c.y)
+		}
+		if a, b := c.o.output(0), c.o.output(1); a != c.first || b != c.last {
+			t.Errorf("%+v: outputs on %v and %v, want %v and %v", c.o, a, b, c.first, c.last)
+		}
+	}
+}
+
+func TestWants(t *testing.T) {
+	o := Options{Grads: map[string]op.Req{"a": op.ReqWrite, "b": op.ReqAdd, "c": op.ReqNull}}
+	for name, want := range map[string]bool{"a": true, "b": true, "c": false, "d": false} {
+		if got := o.wants(name); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestStagesRun asks every kind of stage for its conditions.
+func TestStagesRun(t *testing.T) {
+	rows := stages()
+	find := func(name string) *Stage {
+		return rows[slices.IndexFunc(rows, func(s *Stage) bool { return s.Name == name })]
+	}
+	far := device.Null(0)
+	for _, c := range []struct {
+		stage string
+		o     Options
+		want  bool
+	}{
+		{"fuse-sum", Options{}, true},
+		{"fuse-sum", Options{Train: true}, false},
+		{"fuse-sum", Options{Device: far}, false},
+		{"fuse-sum", Options{NoFusion: true}, false},
+		{"fuse-sum", Options{Without: []string{"share", "fuse-sum"}}, false},
+		{"fuse-sum", Options{Without: []string{"share"}}, true},
+		{"recompute", Options{}, false},
+		{"recompute", Options{Train: true}, true},
+		{"recompute", Options{Train: true, NoFusion: true}, true},
+		{"share", Options{Device: far}, true},
+		{"share", Options{Train: true}, true},
+		{"settle-shapes", Options{Without: []string{"settle-shapes"}}, true},
+		{"settle-shapes", Options{NoFusion: true}, false},
+		{"assign-devices", Options{NoFusion: true, Without: []string{"assign-devices"}}, true},
+		{"number", Options{NoFusion: true}, true},
+	} {
+		if got := find(c.stage).runs(&c.o); got != c.want {
+			t.Errorf("%s with %+v: got %v, want %v", c.stage, c.o, got, c.want)
+		}
+	}
+}
