@@ -5,9 +5,6 @@ import (
 	"gomx/op"
 )
 
-// mirrorAttr names the attribute that asks for a node to be computed again in the backward part.
-const mirrorAttr = "__force_mirroring__"
-
 // recompute trades time for memory as the options ask (Chen et al., Training Deep Nets with
 // Sublinear Memory Cost, 2016). It needs gradients: without a backward part no value is kept for
 // it. MXNet has the same as backward mirroring, for nodes with the attribute.
@@ -25,7 +22,7 @@ func recompute(u *Unit) error {
 // mirrored reports whether some node asks to be computed again.
 func mirrored(outs []op.Entry) bool {
 	for _, n := range op.Topo(outs) {
-		if n.Attrs[mirrorAttr] != "" && !n.IsVar() {
+		if n.Attrs[graph.MirrorAttr] != "" && !n.IsVar() {
 			return true
 		}
 	}

@@ -62,6 +62,7 @@ type chain struct {
 	t       dtype.Type       // element type of the first member's result
 	forward bool             // its members belong to the forward part
 	group   string           // group of all members; empty: none
+	mirror  string           // request of all members to be computed again; empty: none
 	closed  bool             // a node outside has read it, so it must not grow
 	members []*op.Node       // in an order in which each comes after its inputs
 	inside  map[op.Entry]int // number of readers of an entry among the members
@@ -102,6 +103,15 @@ func (c *chainer) eager(order []*op.Node) []*op.Node {
 
 func (c *chainer) phase(n *op.Node) bool { return c.forward == nil || c.forward[n] }
 
+// mirror returns the request of a forward node to be computed again by the backward part. A chain is
+// computed again as a whole, so members with another request do not join it.
+func (c *chainer) mirror(n *op.Node) string {
+	if !c.forward[n] {
+		return ""
+	}
+	return n.Attrs[MirrorAttr]
+}
+
 // fusible reports whether n may be a member of a chain. Sums of many gradients, which are added as
 // they come, may not: a chain would keep them all until the last is there.
 func (c *chainer) fusible(n *op.Node) bool {
@@ -139,15 +149,15 @@ func (c *chainer) join(n *op.Node) {
 		return
 	}
 	g := &chain{shape: c.facts.Shapes[n.Entry(0)], t: c.facts.Types[n.Entry(0)],
-		forward: c.phase(n), group: n.Attrs[GroupAttr], members: []*op.Node{n},
-		inside: map[op.Entry]int{}}
+		forward: c.phase(n), group: n.Attrs[GroupAttr], mirror: c.mirror(n),
+		members: []*op.Node{n}, inside: map[op.Entry]int{}}
 	for _, e := range n.In {
 		g.inside[e]++
 	}
 	for _, e := range n.In {
 		h := c.chain[e.Node]
 		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward ||
-			h.group != g.group || !prim.FusibleTypes(c.facts.kind(n), h.t, g.t) ||
+			h.group != g.group || h.mirror != g.mirror || !prim.FusibleTypes(c.facts.kind(n), h.t, g.t) ||
 			!h.shape.Equal(g.shape) {
 			continue
 		}
@@ -172,7 +182,7 @@ func (c *chainer) close(n *op.Node, own *chain) {
 
 // union returns the chain of all members of both, in an order in which each comes after its inputs.
 func (g *chain) union(h *chain) *chain {
-	u := &chain{shape: g.shape, t: g.t, forward: g.forward, group: g.group,
+	u := &chain{shape: g.shape, t: g.t, forward: g.forward, group: g.group, mirror: g.mirror,
 		members: slices.Concat(g.members, h.members), inside: map[op.Entry]int{}}
 	for _, c := range []*chain{g, h} {
 		for e, n := range c.inside {

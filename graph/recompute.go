@@ -8,13 +8,17 @@ import (
 	"gomx/op"
 )
 
+// MirrorAttr names the attribute of a node that asks for its results to be computed again in the
+// backward part (True), or to be kept (False).
+const MirrorAttr = "__force_mirroring__"
+
 // RecomputeConfig says how much work to trade for memory.
 type RecomputeConfig struct {
 	// Forward is the number of outputs that belong to the forward part; the others are gradients.
 	Forward int
 	// Target is the wanted memory as a fraction of the memory of a plan without recomputation.
 	// Recompute chooses the plan with the least work that achieves it, or else the plan with the
-	// least memory. Zero recomputes only the nodes whose attribute __force_mirroring__ is true.
+	// least memory. Zero recomputes only the nodes whose attribute MirrorAttr is true.
 	Target float64
 }
 
@@ -194,7 +198,7 @@ func (r *recomputer) kept(d division) []bool {
 		}
 		keep[i] = g == len(cuts)-1 || r.last[i] > cuts[g] || r.bytes[i] > 0 &&
 			r.work[i] > d.limit*float64(r.bytes[i])
-		switch m.Attrs["__force_mirroring__"] {
+		switch m.Attrs[MirrorAttr] {
 		case "True", "true", "1":
 			keep[i] = false
 		case "False", "false", "0":

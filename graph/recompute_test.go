@@ -95,6 +95,26 @@ func TestForceMirroring(t *testing.T) {
 	}
 }
 
+// TestForceMirroringOfAMember demands that an operator inside a chain of pointwise ones is computed
+// again where it asks for that, and that no other is.
+func TestForceMirroringOfAMember(t *testing.T) {
+	shapes := map[string]dtype.Shape{"data": {4, 8}}
+	net := func(opts ...sym.Option) *sym.Symbol {
+		x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8},
+			sym.Name("fc"))
+		y := sym.Exp(sym.Tanh(x, sym.Name("tanh")), append(opts, sym.Name("exp"))...)
+		return sym.Sum(sym.Sin(sym.Square(y, sym.Name("square")), sym.Name("sin")),
+			sym.ReduceParams{}, sym.Name("sum"))
+	}
+	want, before := trained(t, net(), 0, shapes)
+	got, after := trained(t, net(sym.ForceMirroring()), 0, shapes)
+	sameResults(t, got, want)
+	if before.Recomputed != 0 || after.Recomputed != 1 {
+		t.Errorf("%d nodes computed again without the attribute, %d with it: want 0 and 1",
+			before.Recomputed, after.Recomputed)
+	}
+}
+
 // TestRecomputeRandomNets compares random graphs bit for bit.
 func TestRecomputeRandomNets(t *testing.T) {
 	for seed := range uint64(20) {
