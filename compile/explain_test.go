@@ -8,6 +8,7 @@ import (
 
 	"gomx/compile"
 	"gomx/dtype"
+	"gomx/graph"
 	"gomx/internal/nettest"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -68,6 +69,32 @@ func TestExplainListsEveryPassOfTheMode(t *testing.T) {
 			!strings.Contains(s, "before") {
 			t.Errorf("train %v: table without passes:\n%s", train, s)
 		}
+	}
+}
+
+// TestTables writes explanations with and without operators that call a library.
+func TestTables(t *testing.T) {
+	e := &compile.Explanation{Composed: 3, Operators: 2, Reorders: 1, Passes: []compile.PassReport{
+		{Pass: "share"}, {Pass: "fuse-sum", Changes: []graph.Change{{Node: "sum", Before: "a",
+			After: "b"}}}}}
+	const changes = `: 3 operators composed, 2 run, 1 change layouts
+pass      node     before  after
+share     nothing          
+fuse-sum  sum      a       b
+`
+	if got, want := e.String(), "inference"+changes; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	e.Train = true
+	e.Library = []compile.LibraryUse{{Node: "fc", Op: "FullyConnected",
+		Impls: []string{"gemm", "sum"}}}
+	const library = `
+kernels of the library
+node  operator        implementations
+fc    FullyConnected  gemm sum
+`
+	if got, want := e.String(), "training"+changes+library; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

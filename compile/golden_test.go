@@ -70,6 +70,12 @@ func examples() []example {
 	add := func(o *compile.Options) { o.Grads["fc1_weight"] = op.ReqAdd }
 	half := func(o *compile.Options) { o.Recompute = 0.5 }
 	plain := func(o *compile.Options) { o.NoFusion, o.Verify = true, true }
+	single := func(o *compile.Options) { o.Single, o.Grads["data"] = true, op.ReqWrite }
+	whole := func(o *compile.Options) { o.Recompute = 1 }
+	fixed := func(o *compile.Options) {
+		on := device.CPU()
+		o.Precision, o.LossScale, o.Grads = dtype.BFloat16, &on, nil
+	}
 	narrow := func(o *compile.Options) {
 		on := device.CPU()
 		o.Precision, o.LossScale = dtype.BFloat16, &on
@@ -87,6 +93,13 @@ func examples() []example {
 		{"residual-infer", residual(), dtype.Shape{2, 8, 6, 6}, false, nil},
 		{"recurrent-train", recurrent(), dtype.Shape{2, 3}, true, nil},
 		{"pointwise-train", pointwise(), dtype.Shape{4, 8}, true, nil},
+		{"lstm-train", lstm(), dtype.Shape{3, 2, 5}, true, nil},
+		{"lstm-infer", lstm(), dtype.Shape{3, 2, 5}, false, nil},
+		{"control-train", control(), dtype.Shape{4}, true, single},
+		{"empty-train", perceptron(), dtype.Shape{0, 7}, true, nil},
+		{"again-train", again(), dtype.Shape{4}, true, nil},
+		{"again-wide", again(), dtype.Shape{4}, true, whole},
+		{"narrow-fixed", perceptron(), dtype.Shape{5, 7}, true, fixed},
 	}
 }
 
@@ -129,7 +142,7 @@ func TestGoldenLanes(t *testing.T) {
 	}
 	e := branches()
 	src := source(t, e.net, map[string]dtype.Shape{"data": e.shape})
-	for _, streams := range []int{1, 2, 3} {
+	for _, streams := range []int{1, 2, 3, 100} {
 		show(fmt.Sprint("branches-", streams, ".txt"), mustCompile(t, src,
 			compile.Options{Device: device.Null(0), Streams: streams, NoFusion: true}))
 	}
@@ -307,6 +320,28 @@ func pointwise() *sym.Symbol {
 		sym.Name("exp"), sym.ForceMirroring())
 	return sym.Sum(sym.ElemwiseMul(y, sym.Sigmoid(y, sym.Name("gate")), sym.Name("gated")),
 		sym.ReduceParams{}, sym.Name("sum"))
+}
+
+// lstm is a recurrent layer, which keeps memory for its gradient.
+func lstm() *sym.Symbol {
+	return sym.RNN(sym.Var("data"), sym.RNNParams{StateSize: 4, NumLayers: 1, Mode: "lstm"},
+		sym.Name("rnn"))
+}
+
+// control is a network of operators that wait for others, and for a variable, without reading them.
+func control() *sym.Symbol {
+	x := sym.Var("data")
+	first := sym.Tanh(x, sym.Name("first"))
+	second := sym.Sigmoid(x, sym.Name("second"), sym.After(first, sym.Var("flag", sym.Attr("__shape__",
+		"(1,)"))))
+	return sym.Group(first, second, sym.Square(x, sym.Name("third"), sym.After(second)))
+}
+
+// again is a chain of one parameter with an operator that asks to be computed again.
+func again() *sym.Symbol {
+	y := sym.Exp(sym.ElemwiseMul(sym.Var("data"), sym.Var("w"), sym.Name("product")), sym.Name("exp"),
+		sym.ForceMirroring())
+	return sym.Square(sym.Sin(y, sym.Name("sin")), sym.Name("square"))
 }
 
 // twoDevices is a network whose layers lie on two memories of the processor.

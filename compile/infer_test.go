@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -73,6 +74,69 @@ func TestInferenceHappensOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestGivenAndAttributes reads shapes and types of variables from the caller and from attributes.
+func TestGivenAndAttributes(t *testing.T) {
+	v := sym.Var("v", sym.Attr("__shape__", "(2, 0, -1, 3)"), sym.Attr("__dtype__", "float64"))
+	none := sym.Var("none", sym.Attr("__shape__", "()"), sym.Attr("__dtype__", "-1"))
+	net := sym.Group(sym.Tanh(v), sym.Tanh(none), sym.ElemwiseAdd(sym.Var("left"),
+		sym.Var("right")), sym.Tanh(sym.Var("alone")))
+	net.Nodes()
+	for _, c := range []struct {
+		given compile.Given
+		want  map[string]string
+	}{
+		{compile.Given{}, map[string]string{"v": "(2,?,?,3) float64", "none": "() float32",
+			"left": "() float32", "right": "() float32", "alone": "() float32"}},
+		{compile.Given{Shapes: map[string]dtype.Shape{"v": {2, 5, 1, 3}, "left": {4}},
+			Types: map[string]dtype.Type{"v": dtype.Int32, "right": dtype.Float16,
+				"other": dtype.Int8}},
+			map[string]string{"v": "(2,5,1,3) int32", "none": "() float32", "left": "(4) float16",
+				"right": "(4) float16", "alone": "() float32"}},
+	} {
+		r, err := compile.Infer(net.Entries(), c.given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var vars []*op.Node
+		for _, n := range net.Nodes() {
+			if !n.IsVar() {
+				continue
+			}
+			vars = append(vars, n)
+			s, typ := r.Of(n.Entry(0))
+			if got := spell(s) + " " + typ.String(); got != c.want[n.Name] {
+				t.Errorf("%s: got %s, want %s", n.Name, got, c.want[n.Name])
+			}
+		}
+		err = r.CheckKnown(vars)
+		for name, want := range c.want {
+			open := strings.HasPrefix(want, "()") || strings.Contains(want, "?")
+			if err == nil || strings.Contains(err.Error(), " "+name+" ") != open {
+				t.Errorf("got %v, want an error that names %s: %v", err, name, open)
+			}
+		}
+		if err := r.CheckKnown(nil); err != nil {
+			t.Errorf("no variables: got %v, want no error", err)
+		}
+	}
+}
+
+// spell writes a shape with ? for extents that are not known.
+func spell(s dtype.Shape) string {
+	var b strings.Builder
+	for i, d := range s {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		if d < 0 {
+			b.WriteString("?")
+		} else {
+			fmt.Fprint(&b, d)
+		}
+	}
+	return "(" + b.String() + ")"
 }
 
 func TestInferErrors(t *testing.T) {

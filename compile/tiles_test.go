@@ -8,6 +8,7 @@ import (
 	"gomx/compile"
 	"gomx/device"
 	"gomx/dtype"
+	"gomx/graph"
 	"gomx/op"
 	"gomx/op/nn"
 	sym "gomx/symbol"
@@ -128,6 +129,7 @@ func with(h op.Handle[op.NoParams], name string, in ...*sym.Symbol) *sym.Symbol 
 func layouts() map[string]*sym.Symbol {
 	x := sym.Var("data")
 	a, b := with(tiled, "a", x), with(tiled, "b", sym.Tanh(x, sym.Name("tanh")))
+	late := sym.ApplyWith(tiled, op.NoParams{}, []sym.Option{sym.Name("late"), sym.After(b)}, x)
 	half := sym.MulScalar(a, sym.ScalarParams{Scalar: 0.5}, sym.Name("half"))
 	join := func(name string, dim int, in ...*sym.Symbol) *sym.Symbol {
 		return sym.Concat(in, sym.ConcatParams{Dim: op.Some(dim)}, sym.Name(name))
@@ -161,6 +163,7 @@ func layouts() map[string]*sym.Symbol {
 		"form":     sum(with(weighted, "b", a, one)),
 		"sharing":  sum(sym.ElemwiseAdd(with(weighted, "b", a, shared), shared, sym.Name("plus"))),
 		"refusing": sum(with(weighted, "b", a, refused)),
+		"after":    sym.Group(sum(late), sum(b)),
 		"variable": sum(with(weighted, "b", a, w)),
 	}
 }
@@ -208,4 +211,17 @@ func TestGoldenLayouts(t *testing.T) {
 	show(&b, "training", net, compile.Options{Train: true,
 		Grads: map[string]op.Req{"data": op.ReqWrite}})
 	compareGolden(t, "layouts/kept.txt", b.String())
+	b.Reset()
+	grouped := sym.ApplyWith(tiled, op.NoParams{}, []sym.Option{sym.Name("a"), sym.CtxGroup("near")},
+		sym.Var("data"))
+	net = sym.ApplyWith(tiled, op.NoParams{}, []sym.Option{sym.Name("b"), sym.CtxGroup("far")},
+		with(picky, "c", grouped))
+	net.Nodes()
+	sp, err := compile.SpreadOver(net.Entries(), graph.Placement{
+		Groups: map[string]device.Device{"near": {ID: 1}, "far": {ID: 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	show(&b, "devices", net, compile.Options{Spread: sp})
+	compareGolden(t, "layouts/devices.txt", b.String())
 }
