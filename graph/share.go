@@ -80,7 +80,7 @@ func (c *sharer) number(m *op.Node) {
 
 // sharable reports whether n gives the same whenever its inputs are the same.
 func (c *sharer) sharable(n *op.Node) bool {
-	if n.Draws() || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 {
+	if n.Grad != nil || n.Draws() || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 {
 		return false
 	}
 	for _, e := range n.In {

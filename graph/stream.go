@@ -31,6 +31,15 @@ func Streams(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return r.now(outs), next
 }
 
+// SetStream gives a node that draws random numbers the number of its stream; Streams keeps it. The
+// node must not belong to a graph that is in use.
+func SetStream(n *op.Node, stream int) {
+	attrs := map[string]string{}
+	maps.Copy(attrs, n.Attrs)
+	attrs[streamAttr] = strconv.Itoa(stream)
+	n.Attrs = attrs
+}
+
 // Stream returns the number of a node that draws random numbers.
 func Stream(n *op.Node) uint64 {
 	v, _ := strconv.ParseUint(n.Attrs[streamAttr], 10, 32)

@@ -10,6 +10,7 @@ import (
 	"gomx/dtype"
 	"gomx/engine"
 	"gomx/op"
+	"gomx/op/loss"
 )
 
 // Shape is the extent of an array along each axis.
@@ -22,13 +23,15 @@ type Shape = dtype.Shape
 //
 // Invariants:
 //  1. offset and size lie within the chunk;
-//  2. chunk is nil only for placeholders, of which nothing but shape and element type is known.
+//  2. chunk is nil only for placeholders, of which nothing but shape and element type is known;
+//  3. traced arrays are on the tape of a Tracing, and their chunk has no variable and no memory.
 type Array struct {
 	chunk  *chunk
 	shape  Shape
 	dtype  dtype.Type
 	offset int   // bytes from the start of the chunk
 	trace  trace // place on a tape; zero if the array is on none
+	born   birth // origin of random values made during a Tracing; otherwise zero
 	leaf   atomic.Pointer[leaf]
 	scope  *Scoped
 	closed atomic.Bool
@@ -64,7 +67,13 @@ func (a *Array) Engine() *engine.Engine { return a.memory("Engine").eng }
 
 // Var returns the variable of the memory of a; arrays that share memory share it. Operations
 // pushed to the engine on a's memory must use it, with Overwrite only if Whole reports true.
-func (a *Array) Var() *engine.Var { return a.mem("Var").v }
+func (a *Array) Var() *engine.Var {
+	c := a.mem("Var")
+	if c.v == nil {
+		panic(a.valueless("Var"))
+	}
+	return c.v
+}
 
 // Whole reports whether a covers all of the memory that its variable stands for.
 func (a *Array) Whole() bool {
@@ -192,7 +201,7 @@ func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape,
 
 // release drops one reference; the last one frees the memory.
 func (c *chunk) release() {
-	if c.refs.Add(-1) == 0 {
+	if c.refs.Add(-1) == 0 && c.v != nil {
 		c.cleanup.Stop()
 		c.eng.DeleteVarWith(c.v, freeBlock, &c.block)
 	}
@@ -210,4 +219,10 @@ func (a *Array) share(b *Array, what string) *Array {
 func (a *Array) alias(what string) *Array { return a.share(&Array{}, what).enter(a.scope) }
 
 // Detach returns an array on the memory of a that is on no tape: operations on it are not recorded.
-func (a *Array) Detach() *Array { return a.alias("Detach") }
+// A traced array stays on its tape, but gradients do not flow through the result.
+func (a *Array) Detach() *Array {
+	if a != nil && a.traced() != nil {
+		return unary(loss.BlockGrad, a)
+	}
+	return a.alias("Detach")
+}

@@ -27,6 +27,10 @@ func (a *Array) Backward(grad ...*Array) {
 // heads without one, or with nil, get ones. With retain the saved values are kept for another
 // Backward. Misuse is returned as *op.Error.
 func Backward(heads, grads []*Array, retain bool) error {
+	if t := tracingOf(heads); t != nil {
+		return t.refuse("Backward", "the array is traced: call Backward with the result of the "+
+			"function, or Gradients inside of it")
+	}
 	return differentiate(heads, grads, pass{retain: retain}, func(b *backprop) error {
 		for _, l := range b.leaves {
 			b.targets = append(b.targets, target{l.node.Entry(0), l.grad, l.req})
@@ -49,6 +53,9 @@ func GradientGraph(heads, grads, wrt []*Array) ([]*Array, error) {
 }
 
 func gradients(heads, grads, wrt []*Array, how pass) ([]*Array, error) {
+	if t := tracingOf(heads); t != nil {
+		return t.differentiate(heads, grads, wrt)
+	}
 	var b *backprop
 	err := differentiate(heads, grads, how, func(run *backprop) error {
 		b = run
@@ -279,6 +286,9 @@ func (b *backprop) free() {
 	for _, s := range b.steps {
 		for _, v := range slices.Concat(s.in, s.out) {
 			v.array.Close()
+		}
+		if s.by != nil {
+			s.by.Release()
 		}
 		s.in, s.out, s.parents, s.node.In, s.freed = nil, nil, nil, nil, true
 	}

@@ -1,7 +1,12 @@
 package ndarray
 
 import (
+	"runtime"
+	"sync/atomic"
+
+	"gomx/device"
 	"gomx/dtype"
+	"gomx/engine"
 	"gomx/op"
 	"gomx/op/prim"
 	"gomx/op/random"
@@ -18,6 +23,25 @@ func Empty(shape Shape, opts ...Option) *Array {
 		panic(misuse("Empty", "", "%v", err))
 	}
 	return a
+}
+
+// Make returns an array on an engine and a device whose values are undefined. It is Empty without
+// options.
+func Make(e *engine.Engine, d device.Device, t dtype.Type, shape Shape) (*Array, error) {
+	return newArray(e, d, t, shape, "")
+}
+
+// Placeholder returns an array without memory that stands for arrays which come later: package exec
+// binds graphs to such arrays. It has a shape, an element type, a device and a variable, but its
+// values can neither be read nor written.
+func Placeholder(shape Shape, opts ...Option) *Array {
+	o := collect(opts)
+	p := &owner{}
+	p.chunk.eng, p.chunk.dev, p.chunk.v = o.eng, o.dev, o.eng.NewVar(o.name)
+	p.chunk.refs.Store(1)
+	p.chunk.cleanup = runtime.AddCleanup(p, remains.free, remains{eng: o.eng, v: p.chunk.v})
+	p.array.chunk, p.array.dtype, p.array.shape = &p.chunk, o.dtype, shape.Clone()
+	return &p.array
 }
 
 // Zeros returns an array of zeros.
@@ -83,9 +107,9 @@ func fillWith(a *Array, o *op.Op, params any, opts []Option) {
 	defer flat.Close()
 	flat.shape = Shape{a.Size()}
 	with := collect(opts)
-	iv := invocation{op: o, params: params, out: []*Array{flat}, seeded: with.seeded,
-		seed: op.Seed{Key: with.seed}}
+	iv := invocation{op: o, params: params, out: []*Array{flat}, seed: with.start()}
 	iv.first()
+	a.reshapeBorn(flat)
 }
 
 // applyNew applies an operator without inputs.
@@ -95,7 +119,7 @@ func applyNew(made *op.Op, params any, opts []Option) *Array {
 		params = typed(made, params, o.dtype)
 	}
 	iv := invocation{op: made, params: params, eng: o.eng, dev: o.dev, name: o.name,
-		seeded: o.seeded, seed: op.Seed{Key: o.seed}}
+		seed: o.start()}
 	return iv.first()
 }
 
@@ -111,4 +135,63 @@ func typed(made *op.Op, params any, t dtype.Type) any {
 		panic(op.Errorf("As", "%s does not make arrays of %v: %v", made.Name, t, err))
 	}
 	return p
+}
+
+// stream is the random stream that imperative operations take their numbers from.
+type stream struct {
+	key  uint64
+	next atomic.Uint64
+}
+
+// streams holds the process-wide stream; SetSeed replaces it.
+var streams atomic.Pointer[stream]
+
+func init() { SetSeed(0) }
+
+// SetSeed starts a new process-wide random stream. Random operations reserve their range of it when
+// they are pushed: a program that pushes in the same order gets the same numbers, independent of
+// the engine's schedule. A process starts with seed 0.
+func SetSeed(seed uint64) { streams.Store(&stream{key: seed}) }
+
+// StreamState is a position in the process-wide random stream.
+type StreamState struct {
+	Seed uint64 // seed that was given to SetSeed
+	Next uint64 // number of the next random value
+}
+
+// RandomState returns the position of the process-wide stream, from which random operations draw
+// next.
+func RandomState() StreamState {
+	s := streams.Load()
+	return StreamState{s.key, s.next.Load()}
+}
+
+// SetRandomState continues the process-wide stream at a position that RandomState has returned.
+func SetRandomState(at StreamState) {
+	s := &stream{key: at.Seed}
+	s.next.Store(at.Next)
+	streams.Store(s)
+}
+
+// reserve takes the range that the operation uses from the stream and returns it.
+func (iv *invocation) reserve(p *plan) op.Seed {
+	if s, ok := iv.seed.Get(); ok {
+		return s
+	}
+	return TakeRandom(p.numbers())
+}
+
+// numbers returns the count of random numbers that an operation takes from the stream.
+func (p *plan) numbers() int {
+	n := 0
+	for _, d := range p.out {
+		n = max(n, d.Shape.Size())
+	}
+	return n
+}
+
+// TakeRandom takes n random numbers from the process-wide stream and returns their place in it.
+func TakeRandom(n int) op.Seed {
+	s := streams.Load()
+	return op.Seed{Key: s.key, Counter: s.next.Add(uint64(n)) - uint64(n)}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gomx/device"
+	"gomx/engine"
 	"gomx/op"
 	"gomx/op/prim"
 )
@@ -76,7 +78,7 @@ func (b *backprop) step(n *op.Node, head *Array) error {
 	out := make([]*Array, n.NumOutputs())
 	var err error
 	if n.Op == functionGrad.Op {
-		err = b.callFunction(n, in, out)
+		err = b.call(n, in, out)
 	} else {
 		err = b.invoke(n, head, in, out)
 		for _, a := range aliases {
@@ -216,4 +218,86 @@ func (b *backprop) place(g *Array) {
 	if b.record && g.trace.tape == nil {
 		g.trace.tape = b.tape
 	}
+}
+
+// Graph is a graph to be evaluated operator by operator.
+type Graph struct {
+	Outputs []op.Entry
+	Values  map[*op.Node]*Array // of the variables
+	Engine  *engine.Engine      // for operators without inputs
+	Device  device.Device       // for operators without inputs
+	// Seed returns the place in the random stream from which a node draws; nil: the process-wide
+	// stream goes on.
+	Seed func(n *op.Node) op.Seed
+}
+
+// Evaluate applies the operators of a graph as if a program had called them one after the other:
+// on the tape of the arrays, and also while they are traced. The mode is the tape's. Arrays between
+// are released as soon as nothing reads them.
+func Evaluate(g Graph) ([]*Array, error) {
+	values, uses := map[op.Entry]*Array{}, map[op.Entry]int{}
+	order := op.Topo(g.Outputs)
+	for _, n := range order {
+		for _, e := range n.In {
+			uses[e]++
+		}
+	}
+	for _, e := range g.Outputs {
+		uses[e]++
+	}
+	for _, n := range order {
+		if !n.IsVar() {
+			if err := g.apply(n, values); err != nil {
+				return nil, op.WithOp(err, n.Op.Name, n.Name, n.Site)
+			}
+		} else if v := g.Values[n]; v != nil {
+			values[n.Entry(0)] = v
+		} else {
+			return nil, &op.Error{Op: "Evaluate", Arg: n.Name, Msg: "the variable has no value"}
+		}
+		for _, e := range n.In {
+			if uses[e]--; uses[e] == 0 && !e.Node.IsVar() {
+				values[e].Close()
+				delete(values, e)
+			}
+		}
+		for i := range n.NumOutputs() {
+			if e := n.Entry(i); uses[e] == 0 && !n.IsVar() {
+				values[e].Close()
+				delete(values, e)
+			}
+		}
+	}
+	out := make([]*Array, len(g.Outputs))
+	for i, e := range g.Outputs {
+		out[i] = values[e]
+	}
+	return out, nil
+}
+
+// apply computes the outputs of a node.
+func (g *Graph) apply(n *op.Node, values map[op.Entry]*Array) error {
+	in := make([]*Array, len(n.In))
+	for i, e := range n.In {
+		in[i] = values[e]
+	}
+	iv := invocation{op: n.Op, params: n.Params, in: in, grad: n.Grad}
+	if len(in) == 0 {
+		iv.eng, iv.dev = g.Engine, g.Device
+	}
+	if g.Seed != nil && n.Op.Random {
+		iv.seed = op.Some(g.Seed(n))
+	}
+	p, err := iv.prepare()
+	if err != nil {
+		return err
+	}
+	out := make([]*Array, len(p.out))
+	if err := iv.push(p, out); err != nil {
+		return err
+	}
+	for i, a := range out {
+		values[n.Entry(i)] = a
+	}
+	return nil
 }

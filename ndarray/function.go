@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 
 	"gomx/dtype"
 	"gomx/op"
-	"gomx/op/prim"
 )
 
 // Function is a differentiable function written in Go with arrays, like MXNet's autograd.Function.
@@ -32,8 +32,8 @@ type functionParams struct {
 	Outputs int `op:"outputs,required" min:"1" doc:"number of outputs"`
 }
 
-// A function is an ordinary node of the recorded graph, but its kernels are Go functions that its
-// step holds.
+// A recorded computation that is no operator is an ordinary node of the recorded graph, but its
+// kernels are Go functions that its step holds.
 var (
 	functionNode = op.Declare[functionParams]("_CustomFunction")
 	functionGrad = op.Declare[functionParams]("_backward_CustomFunction")
@@ -101,42 +101,49 @@ func names(list []op.Input) []string {
 // *op.Error on misuse.
 func (f Function) Apply(in ...*Array) []*Array {
 	iv := invocation{op: functionNode.Op, in: in}
-	detached := make([]*Array, len(in))
 	for i, a := range in {
 		if err := iv.join(a, i); err != nil {
 			panic(blame(err, f.name()))
 		}
+	}
+	if iv.tape != nil && iv.tape.tracing != nil {
+		return f.trace(iv.tape.tracing, in)
+	}
+	detached := make([]*Array, len(in))
+	for i, a := range in {
 		detached[i] = a.Detach()
 	}
-	results := f.Forward(detached)
-	if n := min(len(in), len(results)); n == 0 || max(len(in), len(results)) > maxArrays {
-		panic(misuse(f.name(), "", "%d inputs and %d outputs, want 1 to %d of both", len(in),
-			len(results), maxArrays))
-	}
-	p := &plan{op: functionNode.Op, params: functionParams{Inputs: len(in), Outputs: len(results)},
-		inputs: numbered("input", len(in)), updates: make([]bool, len(in)),
-		ignored: make([]bool, len(in))}
+	results := f.checked(in, f.Forward(detached))
 	out := make([]*Array, len(results))
 	for i, a := range results {
-		if a == nil || a.trace.tape != nil {
-			panic(misuse(f.name(), "", "output %d of Forward is nil or on a tape, want an array "+
+		if a.trace.tape != nil {
+			panic(misuse(f.name(), "", "output %d of Forward is on a tape, want an array "+
 				"computed from the inputs", i))
 		}
 		out[i] = a.Detach() // Backward may keep a itself
-		p.out = append(p.out, op.Plain(a.dtype, a.shape))
 	}
-	for _, a := range in {
-		p.in = append(p.in, op.Plain(a.dtype, a.shape))
-	}
-	if iv.tape == nil {
-		return out
-	}
-	iv.record(p, out)
-	if s := out[0].trace.step; s != nil {
-		s.fn, s.node.Name = &f, f.name()
+	if iv.tape != nil {
+		Record(f, in, out)
 	}
 	return out
 }
+
+// checked panics unless a function of inputs in can have the outputs out.
+func (f Function) checked(in, out []*Array) []*Array {
+	if n := min(len(in), len(out)); n == 0 || max(len(in), len(out)) > maxArrays {
+		panic(misuse(f.name(), "", "%d inputs and %d outputs, want 1 to %d of both", len(in),
+			len(out), maxArrays))
+	}
+	for i, a := range out {
+		if a == nil {
+			panic(misuse(f.name(), "", "output %d of Forward is nil", i))
+		}
+	}
+	return out
+}
+
+// String returns the function's name for errors.
+func (f Function) String() string { return f.name() }
 
 // name returns the function's name for errors.
 func (f Function) name() string {
@@ -146,115 +153,18 @@ func (f Function) name() string {
 	return f.Name
 }
 
-// callFunction computes the gradients of the inputs of a function.
-func (b *backprop) callFunction(n *op.Node, in, out []*Array) error {
-	p := n.Params.(functionParams)
-	s := b.forward[n.In[len(in)-1].Node].step
-	args := in[p.Outputs : p.Outputs+p.Inputs]
-	grads := s.fn.Backward(args, in[p.Outputs+p.Inputs:], in[:p.Outputs])
-	if len(grads) != len(args) {
-		return op.WithOp(op.Errorf("", "Backward returned %d gradients for %d inputs", len(grads),
-			len(args)), s.fn.name(), "", "")
+// Gradients calls Backward.
+func (f Function) Gradients(c *GradientCall) ([]*Array, error) {
+	grads := f.Backward(c.In, c.Out, c.OutGrad)
+	if len(grads) != len(c.In) {
+		return nil, op.Errorf("", "Backward returned %d gradients for %d inputs", len(grads),
+			len(c.In))
 	}
-	for i, g := range grads {
-		a := args[i]
-		if g == nil {
-			out[i] = Zeros(a.shape, On(a.chunk.dev), As(a.dtype), Using(a.chunk.eng))
-		} else if !g.shape.Equal(a.shape) || g.dtype != a.dtype {
-			return op.WithOp(op.Errorf("",
-				"Backward returned %v %v as gradient of input %d, want %v %v", g.dtype, g.shape, i,
-				a.dtype, a.shape), s.fn.name(), "", "")
-		} else {
-			out[i] = g.alias("Backward")
-			out[i].trace = g.trace
-		}
-		if to := b.direct[n.Entry(i)]; to != nil {
-			copyArray(to, out[i])
-		}
-	}
-	return nil
+	return grads, nil
 }
 
-// Arccos returns, element by element, the arccosine.
-func (a *Array) Arccos() *Array { return unary(prim.Arccos, a) }
-
-// Arccosh returns, element by element, the inverse hyperbolic cosine.
-func (a *Array) Arccosh() *Array { return unary(prim.Arccosh, a) }
-
-// Arcsin returns, element by element, the arcsine.
-func (a *Array) Arcsin() *Array { return unary(prim.Arcsin, a) }
-
-// Arcsinh returns, element by element, the inverse hyperbolic sine.
-func (a *Array) Arcsinh() *Array { return unary(prim.Arcsinh, a) }
-
-// Arctan returns, element by element, the arctangent.
-func (a *Array) Arctan() *Array { return unary(prim.Arctan, a) }
-
-// Arctanh returns, element by element, the inverse hyperbolic tangent.
-func (a *Array) Arctanh() *Array { return unary(prim.Arctanh, a) }
-
-// Cbrt returns, element by element, the cube root.
-func (a *Array) Cbrt() *Array { return unary(prim.Cbrt, a) }
-
-// Ceil returns, element by element, the least integer not below the element.
-func (a *Array) Ceil() *Array { return unary(prim.Ceil, a) }
-
-// Cos returns, element by element, the cosine.
-func (a *Array) Cos() *Array { return unary(prim.Cos, a) }
-
-// Cosh returns, element by element, the hyperbolic cosine.
-func (a *Array) Cosh() *Array { return unary(prim.Cosh, a) }
-
-// Degrees converts radians to degrees, element by element.
-func (a *Array) Degrees() *Array { return unary(prim.Degrees, a) }
-
-// Expm1 returns, element by element, the exponential minus one.
-func (a *Array) Expm1() *Array { return unary(prim.Expm1, a) }
-
-// Fix returns, element by element, the nearest integer towards zero.
-func (a *Array) Fix() *Array { return unary(prim.Fix, a) }
-
-// Floor returns, element by element, the greatest integer not above the element.
-func (a *Array) Floor() *Array { return unary(prim.Floor, a) }
-
-// Log10 returns, element by element, the logarithm to base 10.
-func (a *Array) Log10() *Array { return unary(prim.Log10, a) }
-
-// Log1p returns, element by element, the logarithm of one plus the element.
-func (a *Array) Log1p() *Array { return unary(prim.Log1p, a) }
-
-// Log2 returns, element by element, the logarithm to base 2.
-func (a *Array) Log2() *Array { return unary(prim.Log2, a) }
-
-// Radians converts degrees to radians, element by element.
-func (a *Array) Radians() *Array { return unary(prim.Radians, a) }
-
-// Rcbrt returns, element by element, the reciprocal of the cube root.
-func (a *Array) Rcbrt() *Array { return unary(prim.Rcbrt, a) }
-
-// Reciprocal returns, element by element, the reciprocal.
-func (a *Array) Reciprocal() *Array { return unary(prim.Reciprocal, a) }
-
-// Rint returns, element by element, the nearest integer; halves are rounded down.
-func (a *Array) Rint() *Array { return unary(prim.Rint, a) }
-
-// Round returns, element by element, the nearest integer; halves are rounded away from zero.
-func (a *Array) Round() *Array { return unary(prim.Round, a) }
-
-// Rsqrt returns, element by element, the reciprocal of the square root.
-func (a *Array) Rsqrt() *Array { return unary(prim.Rsqrt, a) }
-
-// Sin returns, element by element, the sine.
-func (a *Array) Sin() *Array { return unary(prim.Sin, a) }
-
-// Sinh returns, element by element, the hyperbolic sine.
-func (a *Array) Sinh() *Array { return unary(prim.Sinh, a) }
-
-// Tan returns, element by element, the tangent.
-func (a *Array) Tan() *Array { return unary(prim.Tan, a) }
-
-// Trunc returns, element by element, the nearest integer towards zero.
-func (a *Array) Trunc() *Array { return unary(prim.Trunc, a) }
+// Release does nothing: a function holds no memory of its own.
+func (f Function) Release() {}
 
 // ClipGlobalNorm scales arrays in place so that the Euclidean norm of all their elements together
 // is at most max, and returns the norm that it found. It waits for the values. Like MXNet's
@@ -290,4 +200,120 @@ func ClipGlobalNorm(arrays []*Array, max float64) (norm float64, err error) {
 		}
 	}
 	return norm, nil
+}
+
+// Differentiable is a computation on arrays that is no operator, with its own way to its gradient.
+// Its String is its name in errors.
+type Differentiable interface {
+	fmt.Stringer
+
+	// Gradients returns the gradients of the inputs, with nil for zero.
+	Gradients(c *GradientCall) ([]*Array, error)
+
+	// Release tells that the gradients will not be asked for again. It may be called twice, and from
+	// any goroutine. What it belongs to must not refer to the results of the computation.
+	Release()
+}
+
+// GradientCall is a question for the gradients of the inputs of a computation.
+type GradientCall struct {
+	In, Out []*Array
+	OutGrad []*Array // gradients that flow into the outputs
+
+	// Into has the arrays that gradients are wanted in; nil where any array will do. A gradient may
+	// be returned in another array.
+	Into   []*Array
+	Wanted []bool // inputs whose gradients something reads
+
+	// Record says that the gradients will be differentiated in turn: In and OutGrad are on a tape,
+	// and the gradients must be made of them by operations that a tape records.
+	Record bool
+}
+
+// Record puts the results of a computation on the tape of its inputs, if they are on one. Backward
+// then asks d for the gradients. The arrays of out are new; they join the scope of the inputs.
+func Record(d Differentiable, in, out []*Array) {
+	iv := invocation{op: functionNode.Op, in: in}
+	for i, a := range in {
+		if err := iv.join(a, i); err != nil {
+			panic(blame(err, d.String()))
+		}
+	}
+	if s := scopeOf(in); s != nil {
+		for _, a := range out {
+			if a.scope == nil {
+				a.enter(s)
+			}
+		}
+	}
+	if iv.tape == nil {
+		return
+	}
+	p := &plan{op: functionNode.Op, params: functionParams{Inputs: len(in), Outputs: len(out)},
+		inputs: numbered("input", len(in)), updates: make([]bool, len(in)),
+		ignored: make([]bool, len(in)), in: make([]op.Desc, len(in)),
+		out: make([]op.Desc, len(out))}
+	for i, a := range in {
+		p.in[i] = op.Plain(a.dtype, a.shape)
+	}
+	for i, a := range out {
+		p.out[i] = op.Plain(a.dtype, a.shape)
+	}
+	iv.record(p, out)
+	if s := out[0].trace.step; s != nil {
+		s.by, s.node.Name = d, d.String()
+		runtime.AddCleanup(s, Differentiable.Release, d)
+	}
+}
+
+// Recording reports whether a tape would record a computation on arrays: one of them is on a tape,
+// and one of them depends on an array with a gradient attached.
+func Recording(in ...*Array) bool {
+	on, depends := false, false
+	for _, a := range in {
+		on = on || a.trace.tape != nil
+		depends = depends || a.Differentiated()
+	}
+	return on && depends
+}
+
+// Differentiated reports whether Backward would want the gradient of a: a gradient is attached to
+// it, or it has been computed from an array that has one.
+func (a *Array) Differentiated() bool {
+	a.memory("Differentiated")
+	return a.trace.step != nil || a.leaf.Load() != nil
+}
+
+// call asks a recorded computation for the gradients of its inputs.
+func (b *backprop) call(n *op.Node, in, out []*Array) error {
+	p := n.Params.(functionParams)
+	s := b.forward[n.In[len(in)-1].Node].step
+	c := &GradientCall{OutGrad: in[:p.Outputs], In: in[p.Outputs : p.Outputs+p.Inputs],
+		Out: in[p.Outputs+p.Inputs:], Into: make([]*Array, p.Inputs),
+		Wanted: make([]bool, p.Inputs), Record: b.record}
+	for i := range c.Into {
+		c.Into[i], c.Wanted[i] = b.direct[n.Entry(i)], b.uses[n.Entry(i)] > 0
+	}
+	grads, err := s.by.Gradients(c)
+	if err != nil {
+		return op.WithOp(err, s.by.String(), "", "")
+	}
+	for i, g := range grads {
+		a := c.In[i]
+		switch {
+		case g == nil:
+			out[i] = Zeros(a.shape, On(a.chunk.dev), As(a.dtype), Using(a.chunk.eng))
+		case !g.shape.Equal(a.shape) || g.dtype != a.dtype:
+			return op.WithOp(op.Errorf("",
+				"Backward returned %v %v as gradient of input %d, want %v %v", g.dtype, g.shape, i,
+				a.dtype, a.shape), s.by.String(), "", "")
+		default:
+			out[i] = g.alias("Backward")
+			out[i].trace = g.trace
+		}
+		if to := c.Into[i]; to != nil && to != g {
+			copyArray(to, out[i])
+		}
+	}
+	return nil
 }

@@ -23,10 +23,10 @@ type invocation struct {
 	dev     device.Device
 	train   bool
 	tape    *Tape
-	untaped bool // ignore the tapes of the inputs; train is given
-	seed    op.Seed
-	seeded  bool   // seed is given, do not take it from the stream
-	name    string // name of the outputs in errors and profiles
+	untaped bool                        // ignore the tapes of the inputs; train is given
+	seed    op.Opt[op.Seed]             // given, so not to be taken from the stream
+	name    string                      // name of the outputs in errors and profiles
+	grad    func(g *op.Grad) []op.Entry // see op.Node
 
 	buf    [4]*Array // memory of in, where it suffices
 	outOne [1]*Array // memory of out for one output
@@ -102,6 +102,9 @@ func (iv *invocation) place(a *Array, i int) error {
 		return op.Errorf(iv.inputName(i), "the array has been closed")
 	case a.chunk == nil:
 		return nil // a placeholder without memory
+	case a.chunk.v == nil && a.trace.step == nil:
+		return op.Errorf(iv.inputName(i), "the array is a view of a traced array that the trace "+
+			"has lost")
 	case iv.eng == nil:
 		iv.eng, iv.dev = a.chunk.eng, a.chunk.dev
 	case a.chunk.eng != iv.eng:
@@ -162,6 +165,9 @@ func (a *Array) appendKey(b []byte) []byte {
 
 // push allocates the outputs, pushes the operation to the engine and records it on the tape.
 func (iv *invocation) push(p *plan, results []*Array) error {
+	if iv.tape != nil && iv.tape.tracing != nil {
+		return iv.tape.tracing.record(iv, p, results)
+	}
 	for i := range results {
 		if results[i] = iv.output(i); results[i] == nil || iv.clashes(p, i) {
 			a, err := newArray(iv.eng, iv.dev, p.out[i].DType, p.out[i].Shape, iv.name)
@@ -192,6 +198,9 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 	}
 	if iv.tape != nil && iv.out == nil {
 		iv.record(p, results)
+	}
+	if tracings.Load() > 0 {
+		iv.remember(p, results)
 	}
 	iv.enterScope(results)
 	runtime.KeepAlive(iv.in)

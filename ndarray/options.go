@@ -38,6 +38,14 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 // of engine.Default(). One operation cannot use arrays of different engines.
 func Using(e *engine.Engine) Option { return func(o *options) { o.eng = e } }
 
+// start returns the place in the random stream that the options ask for, if they do.
+func (o *options) start() (at op.Opt[op.Seed]) {
+	if o.seeded {
+		at = op.Some(op.Seed{Key: o.seed})
+	}
+	return at
+}
+
 // Input is an optional input of an operator and its name; see With.
 type Input struct {
 	name  string

@@ -18,8 +18,9 @@ import (
 // A tape itself holds no records: the results refer to the recorded steps, which are freed together
 // with the results, or after Backward has used them.
 type Tape struct {
-	train bool       // operators behave as in training
-	mu    sync.Mutex // guards the saved arrays of the tape's steps
+	train   bool       // operators behave as in training
+	tracing *Tracing   // recording that the arrays on the tape belong to; nil if they have values
+	mu      sync.Mutex // guards the saved arrays of the tape's steps
 }
 
 // NewTape returns a tape. Programs use autograd.Train and autograd.Predict.
@@ -42,6 +43,13 @@ func (t *Tape) Training() bool { return t.train }
 // Watch returns an alias of x from which recording starts. If x has a gradient attached, Backward
 // computes it. The alias of an array on another tape is on t only.
 func (t *Tape) Watch(x *Array) *Array {
+	if x != nil && t.tracing != nil {
+		return t.tracing.watch(x)
+	}
+	if x != nil && x.traced() != nil {
+		panic(x.traced().refuse("Watch", "the array is traced: the tape of the traced call "+
+			"carries the mode, other tapes begin outside of it"))
+	}
 	w := x.alias("Watch")
 	w.trace = trace{tape: t}
 	if x.trace.tape == t {
@@ -72,7 +80,8 @@ type step struct {
 	parents []parent // one per input
 	eng     *engine.Engine
 	dev     device.Device
-	fn      *Function // computes the gradient if not nil, otherwise the operator does
+	by      Differentiable // computes the gradient if not nil, otherwise the operator does
+	made    *origin        // of steps that a Tracing imports; these have nothing but a node
 
 	// Guarded by Tape.mu.
 	in, out []saved // one per input and output
@@ -119,8 +128,11 @@ func (a *Array) AttachGrad(req ...GradReq) {
 		a.leaf.Store(nil)
 		return
 	}
-	g, err := newArray(a.mem("AttachGrad").eng, a.chunk.dev, a.dtype, a.shape,
-		gradName(a.chunk.v.Name()))
+	c, err := a.stored("AttachGrad")
+	if err != nil {
+		panic(err)
+	}
+	g, err := newArray(c.eng, c.dev, a.dtype, a.shape, gradName(c.v.Name()))
 	if err != nil {
 		panic(misuse("AttachGrad", "", "%v", err))
 	}
@@ -141,7 +153,9 @@ func gradName(name string) string {
 
 // AttachGradArray attaches grad, an array of the caller, as the gradient of a.
 func (a *Array) AttachGradArray(grad *Array, req GradReq) {
-	a.mem("AttachGradArray")
+	if _, err := a.stored("AttachGradArray"); err != nil {
+		panic(err)
+	}
 	if grad == nil {
 		panic(misuse("AttachGradArray", "grad", "the array is nil"))
 	}
@@ -208,7 +222,8 @@ func (iv *invocation) record(p *plan, results []*Array) {
 	}
 	n := len(iv.in)
 	s := &step{plan: p, eng: iv.eng, dev: iv.dev, parents: make([]parent, n)}
-	s.node = op.Node{Op: p.op, Name: p.op.Name, Params: p.params, In: make([]op.Entry, n)}
+	s.node = op.Node{Op: p.op, Name: p.op.Name, Params: p.params, In: make([]op.Entry, n),
+		Grad: iv.grad}
 	for i, a := range iv.in {
 		switch l := a.leaf.Load(); {
 		case l != nil:
@@ -239,6 +254,7 @@ func (s *step) save(iv *invocation, results []*Array) {
 			from, keep = results[i-len(iv.in)], keeps.out[i-len(iv.in)]
 		}
 		b := &slab[i]
+		keep = keep || iv.grad != nil
 		if keep && from.chunk != nil {
 			from.share(b, s.plan.op.Name)
 			list[i] = saved{b, from.chunk.writes.Load(), checked}
@@ -253,7 +269,7 @@ func (s *step) save(iv *invocation, results []*Array) {
 // recordView records v, a view of a, as the result of an operator that would copy this part of a;
 // more holds the operator's other inputs.
 func (a *Array) recordView(v *Array, o *op.Op, params any, more ...*Array) *Array {
-	if a.trace.tape == nil {
+	if a.trace.tape == nil && a.born.step == nil {
 		return v
 	}
 	iv := invocation{op: o, params: params, in: append([]*Array{a}, more...)}
@@ -261,7 +277,17 @@ func (a *Array) recordView(v *Array, o *op.Op, params any, more ...*Array) *Arra
 	if err != nil {
 		panic(blame(err, o.Name))
 	}
-	iv.record(p, []*Array{v})
+	switch results := []*Array{v}; {
+	case a.traced() != nil:
+		if err := a.traced().record(&iv, p, results); err != nil {
+			panic(blame(err, o.Name))
+		}
+		return results[0]
+	case a.trace.tape != nil:
+		iv.record(p, results)
+	default:
+		iv.remember(p, results)
+	}
 	return v
 }
 
@@ -275,7 +301,11 @@ func (a *Array) checkWritable(what string) {
 // unrecorded returns an error when a is a recorded result.
 func (a *Array) unrecorded() error {
 	if a.trace.step == nil {
+		a.born = birth{}
 		return nil
+	}
+	if t := a.traced(); t != nil {
+		return t.refuse("", noWrites)
 	}
 	return op.Errorf("", "a tape has recorded the array, it cannot be overwritten: use Detach")
 }

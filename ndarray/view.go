@@ -39,13 +39,20 @@ func (a *Array) At(i int) *Array {
 	if k < 0 || k >= a.shape[0] {
 		panic(misuse("At", "i", "%d, want an index below %d", i, a.shape[0]))
 	}
-	return a.Slice(k, k+1).reshape("At", a.shape[1:].Clone())
+	row := a.Slice(k, k+1)
+	if a.traced() != nil && len(a.shape) > 1 {
+		return apply1(prim.Squeeze.Op, prim.SqueezeParams{Axis: []int{0}}, row)
+	}
+	return row.reshape("At", a.shape[1:].Clone())
 }
 
 // Reshape returns a view with another shape. As in MXNet 0 keeps an extent, -1 is inferred, -2
 // keeps all remaining axes, -3 joins two axes, and -4 followed by two numbers splits one.
 func (a *Array) Reshape(shape ...int) *Array {
 	want := Shape(shape)
+	if a != nil && a.traced() != nil {
+		return apply1(prim.Reshape.Op, prim.ReshapeParams{Shape: want}, a)
+	}
 	for _, d := range shape {
 		if d <= 0 {
 			return a.reshape("Reshape", a.resolve(want))
@@ -82,6 +89,14 @@ var opShapeLike = prim.ShapeLike.Op
 
 // recordReshape is recordView for a view of all elements of a in another shape.
 func (a *Array) recordReshape(v *Array) *Array {
+	switch {
+	case a.traced() == nil:
+	case len(v.shape) > 0 && v.shape.Size() > 0:
+		return apply1(prim.Reshape.Op, prim.ReshapeParams{Shape: v.shape}, a)
+	default:
+		return apply1(opShapeLike, op.NoParams{}, a, Empty(v.shape, On(a.chunk.dev),
+			Using(a.chunk.eng)))
+	}
 	return a.recordView(v, opShapeLike, op.NoParams{}, v)
 }
 
@@ -118,6 +133,7 @@ func (a *Array) Set(src *Array) {
 	if !a.shape.Equal(src.shape) || a.dtype != src.dtype {
 		panic(misuse("Set", "src", "%v %v, want %v %v", src.dtype, src.shape, a.dtype, a.shape))
 	}
+	a.checkWritable("Set")
 	if a.chunk.eng != src.chunk.eng {
 		panic(misuse("Set", "src", "the array belongs to another engine"))
 	}
@@ -129,7 +145,6 @@ func (a *Array) Set(src *Array) {
 		defer tmp.Close()
 		src = tmp
 	}
-	a.checkWritable("Set")
 	copyArray(a, src)
 }
 
@@ -156,6 +171,10 @@ func (a *Array) To(d device.Device) *Array {
 	c := a.mem("To")
 	if c.dev == d {
 		return a
+	}
+	if a.traced() != nil {
+		panic(a.traced().refuse("To", "the array is traced: copies between devices are made "+
+			"outside of the function"))
 	}
 	b, err := newArray(c.eng, d, a.dtype, a.shape, c.v.Name())
 	if err != nil {

@@ -104,9 +104,9 @@ func CallSite() string {
 }
 
 // internalFrame reports whether a stack frame belongs to the library: its packages, but not its
-// tests, examples and programs.
+// tests, examples and programs; or to package fmt, which calls methods of arrays.
 func internalFrame(function, file string) bool {
-	if strings.HasPrefix(function, "runtime.") {
+	if strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "fmt.") {
 		return true
 	}
 	module := strings.TrimSuffix(reflect.TypeFor[Error]().PkgPath(), "op") // with a slash behind it

@@ -39,12 +39,17 @@ func (g *Grad) Each(n *Node) []Entry {
 // Gradient returns the gradients of n's inputs as new nodes named after n; err names an operator
 // that is not differentiable.
 func Gradient(n *Node, outGrad []Entry, need []bool) ([]Entry, error) {
-	if n.Op.grad == nil {
+	if n.Op.grad == nil && n.Grad == nil {
 		return nil, &Error{Op: n.Op.Name, Node: n.Name, Site: n.Site, Msg: "has no gradient: " +
 			n.Op.NoGrad}
 	}
 	g := &Grad{Node: n, OutGrad: outGrad, Need: need}
-	in := n.Op.grad(g, n.Params)
+	var in []Entry
+	if n.Grad != nil {
+		in = n.Grad(g)
+	} else {
+		in = n.Op.grad(g, n.Params)
+	}
 	if len(in) != len(n.In) {
 		return nil, &Error{Op: n.Op.Name, Node: n.Name,
 			Msg: "its gradient function returned a wrong number of entries"}

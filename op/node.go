@@ -14,6 +14,8 @@ type Node struct {
 	In     []Entry
 	After  []*Node // control dependencies: run before this node
 	Site   string  // file:line that made the node, when known
+	// Grad replaces the gradient function of the operator; nil: it does not
+	Grad func(g *Grad) []Entry
 	// of nodes that compute gradients, when known: the place in the backward part of what they
 	// differentiate, from 1 on
 	Turn int
