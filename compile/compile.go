@@ -33,6 +33,10 @@ type Options struct {
 	// where Grads asks for one.
 	Train bool
 
+	// Frozen makes the operators of a program with Train compute as in inference, and states stay
+	// as they are: the gradients of a model that is not being trained.
+	Frozen bool
+
 	// NoDropout makes dropout that drops in training only pass everything on, also when training.
 	NoDropout bool
 

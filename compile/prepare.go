@@ -113,7 +113,7 @@ func prepare(u *Unit) error {
 // trains reports whether node n computes as in training. Dropout is the one kind of operator that
 // an executor switches off alone, for gradients of a run without dropout.
 func (u *Unit) trains(n *op.Node) bool {
-	return u.opt.Train && !(u.opt.NoDropout && IsDropout(n))
+	return u.opt.Train && !u.opt.Frozen && !(u.opt.NoDropout && IsDropout(n))
 }
 
 // IsDropout reports whether n is a dropout or its gradient.

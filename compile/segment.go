@@ -223,7 +223,7 @@ func (p *Program) useSlots(seg *Segment, s *Step) {
 	}
 	for k, e := range s.Node.In {
 		access := Read
-		if s.Node.Mutates(k) && (p.Train || s.Node.Op.Update) {
+		if s.Node.Mutates(k) && (s.Call.Train || s.Node.Op.Update) {
 			access = Update
 			if slot, ok := p.Outside[p.Graph.Entry(e)]; ok {
 				p.Mutated = append(p.Mutated, slot)

@@ -64,6 +64,15 @@ type Config struct {
 	NoFusion bool
 	// Without names passes of package compile to leave out.
 	Without []string
+
+	lent *lending // of an executor of a Func, else nil
+}
+
+// lending says that the arrays of an executor have no memory: each run gets others.
+type lending struct {
+	// draws has the place of each random stream among the numbers that one run takes from the
+	// process-wide stream.
+	draws []uint64
 }
 
 // Net is a composed graph whose nodes have names.
@@ -195,8 +204,12 @@ func (ex *Executor) allocOutputs() error {
 		if !f.Shapes[e].Known() {
 			return fmt.Errorf("exec: the shape %v of output %s is not known", f.Shapes[e], e)
 		}
-		ex.outputs = append(ex.outputs, ex.zeros(f.Shapes[e], nd.On(ex.outputOn(i)),
-			nd.As(f.Types[e]), nd.Name(e.String())))
+		made := nd.Zeros
+		if ex.config.lent != nil {
+			made = nd.Placeholder
+		}
+		ex.outputs = append(ex.outputs, made(f.Shapes[e], nd.On(ex.outputOn(i)),
+			nd.As(f.Types[e]), nd.Name(e.String()), nd.Using(ex.eng)))
 	}
 	return nil
 }

@@ -69,6 +69,9 @@ func (b *bound) fill(i int, s *compile.Slot) {
 	b.arrays[i] = b.ex.arrayOf(s)
 	switch s.Kind {
 	case compile.SlotHead:
+		if b.ex.config.lent != nil {
+			return
+		}
 		b.heads[s.Index] = nd.Ones(s.Desc.Shape, nd.On(s.Device), nd.As(s.Desc.DType),
 			nd.Name(s.Name), nd.Using(b.ex.eng))
 		b.arrays[i] = b.heads[s.Index]

@@ -196,6 +196,7 @@ const (
 	inferring mode = iota
 	training
 	gradientsOnly // training without dropout: the gradients of an inference
+	frozen        // inference with a backward part
 	modes
 )
 

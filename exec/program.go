@@ -38,7 +38,7 @@ func (ex *Executor) options(m mode, single bool) compile.Options {
 	train := m != inferring
 	c := &ex.config
 	o := compile.Options{Train: train, NoDropout: m == gradientsOnly, Single: single,
-		Device: c.Device, Spread: ex.spread, Precision: c.Precision,
+		Frozen: m == frozen, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
 		Recompute: c.Recompute, Streams: c.streams(), NoFusion: c.NoFusion ||
 			c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
 		Grads: map[string]op.Req{}, Target: target(train)}

@@ -17,6 +17,9 @@ import (
 type run struct {
 	b      *bound
 	number uint64
+	// place in the random stream from which the draws of the executor count; without draws the
+	// numbers of the run and of the stream give the place
+	seed   op.Seed
 	arrays []*nd.Array
 	blocks []*arenaBlock // by room of the program
 	args   []segmentRun
@@ -179,7 +182,7 @@ func (sr *segmentRun) run(q device.Queue) error {
 			o.Of(c).Data = sr.r.arrays[o.Slot].Pointer()
 		}
 		if s.Node.Op.Random {
-			c.Seed = op.Seed{Key: b.ex.config.Seed + s.Stream<<32, Counter: sr.r.number << 32}
+			c.Seed = sr.r.seedOf(s)
 		}
 		c.Queue = q
 		if err := s.Kernel.Run(c); err != nil {
@@ -207,6 +210,15 @@ func (sr *segmentRun) run(q device.Queue) error {
 		}
 	}
 	return nil
+}
+
+// seedOf returns the place of a step in the random stream.
+func (r *run) seedOf(s *compile.Step) op.Seed {
+	ex := r.b.ex
+	if ex.config.lent == nil {
+		return op.Seed{Key: ex.config.Seed + s.Stream<<32, Counter: r.number << 32}
+	}
+	return op.Seed{Key: r.seed.Key, Counter: r.seed.Counter + ex.config.lent.draws[s.Stream]}
 }
 
 // describe adds to err the node that failed and the types and shapes of its inputs.
