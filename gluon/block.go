@@ -1,6 +1,8 @@
 package gluon
 
 import (
+	"sync/atomic"
+
 	"gomx/initializer"
 	nd "gomx/ndarray"
 )
@@ -19,8 +21,9 @@ func (f Func) Forward(x *nd.Array) *nd.Array { return f(x) }
 
 // Net is a block with the operations that concern it as a whole.
 type Net struct {
-	root any
-	call func(in []*nd.Array) []*nd.Array
+	root   any
+	call   func(in []*nd.Array) []*nd.Array
+	hybrid atomic.Pointer[hybrid] // nil: the network runs line by line
 }
 
 // New makes a network of a block with one input and one output.
@@ -39,7 +42,12 @@ func Wrap(root any, call func(in []*nd.Array) []*nd.Array) *Net {
 func (n *Net) Forward(x *nd.Array) *nd.Array { return n.Call(x)[0] }
 
 // Call calls the network.
-func (n *Net) Call(in ...*nd.Array) []*nd.Array { return n.call(in) }
+func (n *Net) Call(in ...*nd.Array) []*nd.Array {
+	if h := n.hybrid.Load(); h != nil {
+		return h.forward(in)
+	}
+	return n.call(in)
+}
 
 // Params lists the parameters.
 func (n *Net) Params() *Params { return ParamsOf(n.root) }

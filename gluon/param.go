@@ -107,7 +107,7 @@ func (p *Param) At(x *nd.Array, extents ...int) *nd.Array {
 		if a.Device() != x.Device() {
 			continue
 		}
-		if t := x.Tape(); t != nil && p.GradReq != nd.GradNull {
+		if t := x.Tape(); t != nil && (p.GradReq != nd.GradNull || x.Traced()) {
 			return t.Watch(a) // operations on parameters alone are recorded, too
 		}
 		return a

@@ -1,0 +1,263 @@
+package gluon
+
+import (
+	"slices"
+	"strconv"
+
+	"gomx/exec"
+	"gomx/graph"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// compiled is a network traced and compiled for one kind of arguments.
+type compiled struct {
+	key   string
+	used  uint64 // time of the last use, guarded by hybrid.mu
+	graph *nd.Traced
+	fn    *exec.Func
+	outs  []op.Desc
+
+	held   []holding
+	wanted []*nd.Array // captured arrays whose gradients are computed, in the order of fn's
+	args   []int       // positions of the inputs whose gradients are computed
+	record bool        // calls are recorded on a tape
+}
+
+// holding is a captured array. If it holds the values of a parameter, the graph is out of date when
+// the parameter gets other arrays; in any case when its gradient comes to be wanted or not any more.
+type holding struct {
+	array  *nd.Array
+	wanted bool
+	param  *Param
+	arrays *[]*nd.Array // of param when the network was traced
+}
+
+// current reports whether the graph still fits the parameters.
+func (c *compiled) current() bool {
+	for i := range c.held {
+		h := &c.held[i]
+		if h.param != nil && h.param.arrays.Load() != h.arrays ||
+			h.wanted != (c.record && h.array.Differentiated()) {
+			return false
+		}
+	}
+	return true
+}
+
+// close frees the memory of calls. Calls under way go on.
+func (c *compiled) close() { c.fn.Close() }
+
+// trace records the network for arguments.
+func (h *hybrid) trace(in []*nd.Array) (*nd.Traced, error) {
+	h.traces++
+	var tape *nd.Tape
+	for _, a := range in {
+		if tape = a.Tape(); tape != nil {
+			break
+		}
+	}
+	t := nd.NewTracing(in[0].Engine(), in[0].Device(), tape != nil && tape.Training(), tape != nil)
+	defer t.Abandon()
+	args := make([]*nd.Array, len(in))
+	for i, a := range in {
+		name := "data"
+		if len(in) > 1 {
+			name += strconv.Itoa(i)
+		}
+		args[i] = t.Input(name, a.Shape(), a.DType())
+	}
+	at := nd.RandomState()
+	g, err := t.Finish(h.call(args))
+	if err == nil && len(g.Draws) > 0 && nd.RandomState() != at {
+		nd.SetRandomState(at) // the first run draws these numbers again
+	}
+	return g, err
+}
+
+// compile traces and compiles the network for arguments.
+func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
+	g, err := h.trace(in)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled{graph: g}
+	cfg := exec.FuncConfig{Engine: in[0].Engine(), Device: in[0].Device(),
+		Held: map[string]*nd.Array{}, Draws: g.Draws, NoFusion: h.config.noFusion,
+		Without: h.config.without, Recompute: h.config.recompute, Streams: h.config.streams}
+	for _, a := range in {
+		if t := a.Tape(); t != nil {
+			c.record = true
+			cfg.Train = t.Training()
+		}
+	}
+	for i, a := range in {
+		want := a.Tape() != nil && a.Differentiated()
+		if want {
+			c.args = append(c.args, i)
+		}
+		cfg.Inputs = append(cfg.Inputs, exec.FuncInput{Name: g.Inputs[i].Name, Shape: a.Shape(),
+			Type: a.DType(), Wanted: want})
+	}
+	owners := map[*nd.Array]*Param{}
+	for _, p := range h.params().All() {
+		for _, a := range p.All() {
+			owners[a] = p
+		}
+	}
+	for _, k := range g.Captured {
+		cfg.Held[k.Node.Name] = k.Hold
+		hold := holding{array: k.Array, wanted: c.record && k.Array.Differentiated(),
+			param: owners[k.Array]}
+		if hold.param != nil {
+			hold.arrays = hold.param.arrays.Load()
+		}
+		if hold.wanted {
+			cfg.Wanted = append(cfg.Wanted, k.Node.Name)
+			c.wanted = append(c.wanted, k.Array)
+		}
+		c.held = append(c.held, hold)
+	}
+	if c.fn, err = exec.NewFunc(g.Outputs, cfg); err != nil {
+		return nil, err
+	}
+	c.outs = c.fn.Outputs()
+	return c, nil
+}
+
+// run calls the compiled network and records the call.
+func (c *compiled) run(in []*nd.Array) ([]*nd.Array, error) {
+	dev, eng := in[0].Device(), in[0].Engine()
+	plain, out := make([]*nd.Array, len(c.outs)), make([]*nd.Array, len(c.outs))
+	for i, d := range c.outs {
+		a, err := nd.Make(eng, dev, d.DType, d.Shape)
+		if err != nil {
+			return nil, err
+		}
+		plain[i] = a
+	}
+	call, err := c.fn.Call(in, plain)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range plain {
+		out[i] = a.Detach()
+	}
+	r := &recorded{c: c, call: call, plain: plain}
+	if call == nil {
+		r.Release()
+	}
+	nd.Record(r, slices.Concat(in, c.wanted), out)
+	return out, nil
+}
+
+// recorded is a call on a tape. It refers to other arrays on the memory of the outputs, because the
+// outputs refer to it.
+type recorded struct {
+	c     *compiled
+	call  *exec.Call // nil when no gradient can be asked for
+	plain []*nd.Array
+}
+
+// String names the call in errors.
+func (r *recorded) String() string { return "hybridized network" }
+
+// Release gives the memory of the call back.
+func (r *recorded) Release() {
+	if r.call != nil {
+		r.call.Release()
+	}
+	for _, a := range r.plain {
+		a.Close()
+	}
+	r.plain = nil
+}
+
+// Gradients runs the backward part.
+func (r *recorded) Gradients(c *nd.GradientCall) ([]*nd.Array, error) {
+	n := len(c.In) - len(r.c.wanted)
+	if c.Record {
+		return r.differentiate(c, n)
+	}
+	grads := make([]*nd.Array, len(c.In))
+	get := func(i int) error {
+		if grads[i] = c.Into[i]; grads[i] != nil || !c.Wanted[i] {
+			return nil
+		}
+		a := c.In[i]
+		var err error
+		grads[i], err = nd.Make(a.Engine(), a.Device(), a.DType(), a.Shape())
+		return err
+	}
+	for _, i := range r.c.args {
+		if err := get(i); err != nil {
+			return nil, err
+		}
+	}
+	for i := n; i < len(c.In); i++ {
+		if err := get(i); err != nil {
+			return nil, err
+		}
+	}
+	return grads, r.call.Gradients(c.In[:n], c.Out, c.OutGrad, grads)
+}
+
+// differentiate computes the gradients operator by operator, so that the tape can record how. It
+// computes the network again, with the same random numbers and on copies of its states; n is the
+// number of inputs.
+func (r *recorded) differentiate(c *nd.GradientCall, n int) ([]*nd.Array, error) {
+	g := r.c.graph
+	values := map[*op.Node]*nd.Array{}
+	var wrt []op.Entry
+	for i, v := range g.Inputs {
+		values[v] = c.In[i]
+		wrt = append(wrt, v.Entry(0))
+	}
+	changed := map[*op.Node]bool{}
+	for _, node := range op.Topo(g.Outputs) {
+		for k, e := range node.In {
+			changed[e.Node] = changed[e.Node] || node.Mutates(k)
+		}
+	}
+	next := n
+	for i, k := range g.Captured {
+		switch {
+		case r.c.held[i].wanted:
+			values[k.Node] = c.In[next]
+			wrt = append(wrt, k.Node.Entry(0))
+			next++
+		case changed[k.Node]:
+			values[k.Node] = k.Hold.Copy()
+		default:
+			values[k.Node] = k.Hold
+		}
+	}
+	heads := make([]op.Entry, len(g.Outputs))
+	for i := range heads {
+		v := op.Var("head")
+		heads[i], values[v] = v.Entry(0), c.OutGrad[i]
+	}
+	entries, err := graph.Gradient(g.Outputs, heads, wrt)
+	if err != nil {
+		return nil, err
+	}
+	var outs []op.Entry
+	for _, e := range entries {
+		if e.Valid() {
+			outs = append(outs, e)
+		}
+	}
+	list, err := nd.Evaluate(nd.Graph{Outputs: outs, Values: values, Engine: c.In[0].Engine(),
+		Device: c.In[0].Device(),
+		Seed:   func(n *op.Node) op.Seed { return r.call.Seed(graph.Stream(n)) }})
+	if err != nil {
+		return nil, err
+	}
+	grads := make([]*nd.Array, len(entries))
+	for i, e := range entries {
+		if e.Valid() {
+			grads[i], list = list[0], list[1:]
+		}
+	}
+	return grads, nil
+}

@@ -1,0 +1,20 @@
+package gluon
+
+// Traces returns how often a hybridized network has been traced, and the number of its graphs.
+func Traces(n *Net) (traces, graphs int) {
+	h := n.hybrid.Load()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.traces, len(h.graphs)
+}
+
+// Calls returns the number of calls that all graphs of a network have memory for.
+func Calls(n *Net) (calls int) {
+	h := n.hybrid.Load()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.graphs {
+		calls += c.fn.Executors()
+	}
+	return calls
+}
