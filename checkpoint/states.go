@@ -25,6 +25,7 @@ type IndexedState struct {
 	Index int
 	Name  string // empty if the file uses numbers
 	State State
+	Count int // updates of the parameter; 0: the file does not have the optimizer, which knows
 }
 
 // maxStateDepth bounds the nesting of parts in files.
@@ -35,8 +36,8 @@ func SaveStates(path string, states []IndexedState) error {
 	return WriteFile(path, func(w io.Writer) error { return WriteStates(w, states) })
 }
 
-// LoadStates reads a .states file. It ignores the optimizer in files that have one. Sparse states
-// count with their dense size, within DenseLimit.
+// LoadStates reads a .states file. Of the optimizer in files that have one it reads the counts of
+// updates. Sparse states count with their dense size, within DenseLimit.
 func LoadStates(path string, opts ...LoadOption) ([]IndexedState, error) {
 	var states []IndexedState
 	err := readFile(path, func(r io.Reader, _ int64) (err error) {
@@ -101,8 +102,9 @@ func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 	if err != nil {
 		return nil, err
 	}
+	var counts map[any]int
 	if t, ok := v.(pyTuple); ok && len(t) == 2 { // (states, optimizer)
-		v = t[0]
+		v, counts = t[0], updateCounts(t[1])
 	}
 	d, ok := v.(*pyDict)
 	if !ok {
@@ -122,6 +124,7 @@ func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 			return nil, fmt.Errorf("key %d of the states is a %s, want a number or a name", i,
 				pyType(k))
 		}
+		s.Count = counts[k]
 		if s.State, err = sr.state(d.values[i], 0); err != nil {
 			return nil, fmt.Errorf("state of parameter %v: %w", k, err)
 		}

@@ -24,6 +24,9 @@ type Spec struct {
 	// GradReq says how Backward stores the gradient. GradNull is for running statistics and for
 	// parameters that are not trained.
 	GradReq nd.GradReq
+	// State says that Forward changes the values, as it does with running statistics. The workers
+	// of a job share them: see Trainer.
+	State bool
 	// Fixed is the only value of all elements; values of files do not matter. It is for a factor
 	// that an operator does not read, and that files have.
 	Fixed op.Opt[float64]
@@ -276,6 +279,13 @@ func (p *Param) SetGradReq(r nd.GradReq) {
 			a.AttachGrad(r)
 		}
 	}
+}
+
+// request returns how Backward stores the gradient.
+func (p *Param) request() nd.GradReq {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.GradReq
 }
 
 // ZeroGrad sets the gradients to zero.

@@ -205,18 +205,7 @@ func (n *network) settleAux() {
 	}
 	n.drifted = false
 	for _, s := range n.auxStates() {
-		if a := s.Copies[0]; a.DType().IsFloat() {
-			list := []*nd.Array{a}
-			for _, b := range s.Copies[1:] {
-				list = append(list, b.To(a.Device()))
-			}
-			mean := nd.AddN(list)
-			mean.MulScalarInPlace(1 / float64(len(list)))
-			mean.CopyInto(a)
-			mean.Close()
-			closeAll(list[1:])
-		}
-		trainer.Spread(s.Copies)
+		trainer.Average(s.Copies)
 	}
 }
 

@@ -7,7 +7,7 @@
 //	t.Track([]trainer.Param{{Name: "w", Weights: []*nd.Array{w0, w1}}}) // on two devices
 //	t.SetUpdater(u)                                                    // the optimizer
 //	err := t.Reduce(g)                                                 // adds up over the devices
-//	err = t.Step(g, steps)                                             // changes w0, copies it to w1
+//	err = t.Step(g, steps)                                             // changes w0 and w1
 //
 // UseStore moves the optimizer into a store. A [Scaler] chooses the loss scale of mixed precision
 // and lets Step pass over gradients that are not finite; LimitNorm clips gradients by their global

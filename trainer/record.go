@@ -71,7 +71,7 @@ func (t *Trainer) record() (list []ParamRecord) {
 	for i := range t.params {
 		p := t.updater.Progress(i)
 		states := -1
-		if t.updater.State(i) != nil || p.Count > 0 {
+		if t.updated(i) {
 			states = len(t.updater.State(i))
 		}
 		list = append(list, ParamRecord{p.Count, p.Updates, pairOf(p.Own), pairOf(p.Shared),

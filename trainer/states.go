@@ -15,26 +15,43 @@ func (t *Trainer) SaveStates(path string) error {
 	if t.updater == nil {
 		return errors.New("no optimizer whose states could be saved")
 	}
-	state := t.updater.State
-	if t.store != nil {
-		states, err := t.store.states(context.Background())
-		if err != nil {
-			return err
-		}
-		state = func(i int) []*nd.Array { return states[i] }
+	states, err := t.states()
+	if err != nil {
+		return err
 	}
 	var list []checkpoint.IndexedState
 	for i, p := range t.params {
-		if p.Fixed {
+		arrays, ok := states[i]
+		if p.Fixed || !ok {
 			continue
 		}
-		s, err := checkpoint.StateOf(state(i)...)
+		s, err := checkpoint.StateOf(arrays...)
 		if err != nil {
 			return fmt.Errorf("state of %s: %w", p.Name, err)
 		}
 		list = append(list, checkpoint.IndexedState{Index: i, State: s})
 	}
 	return checkpoint.SaveStates(path, list)
+}
+
+// states returns the states of the optimizer, by the numbers of the parameters that have been
+// updated or that the store updates.
+func (t *Trainer) states() (map[int][]*nd.Array, error) {
+	if t.store != nil {
+		return t.store.states(context.Background())
+	}
+	out := map[int][]*nd.Array{}
+	for i := range t.params {
+		if t.updated(i) {
+			out[i] = t.updater.State(i)
+		}
+	}
+	return out, nil
+}
+
+// updated reports whether the updater has updated parameter i or has been given a state for it.
+func (t *Trainer) updated(i int) bool {
+	return t.updater.State(i) != nil || t.updater.Progress(i).Count > 0
 }
 
 // LoadStates gives the states of a file that SaveStates or MXNet's Module wrote to the optimizer,
@@ -62,6 +79,7 @@ func (t *Trainer) LoadStates(path string) error {
 			if err := t.setState(i, arrays); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
+			t.setCount(i, s.Count)
 		}
 	}
 	if t.store != nil { // which keeps them
@@ -87,9 +105,21 @@ func (t *Trainer) stateIndex(path string, s checkpoint.IndexedState) (int, error
 	return i, nil
 }
 
+// setCount gives the updater the count of updates of parameter i; 0: it is not known.
+func (t *Trainer) setCount(i, count int) {
+	if count > 0 {
+		p := t.updater.Progress(i)
+		p.Count, p.Updates = count, max(p.Updates, count)
+		t.updater.SetProgress(i, p)
+	}
+}
+
 // setState gives loaded arrays to the updater, which wants as many as the optimizer makes.
 func (t *Trainer) setState(i int, arrays []*nd.Array) error {
 	p := t.params[i]
+	if len(p.Weights) == 0 {
+		return fmt.Errorf("parameter %s has no values yet", p.Name)
+	}
 	want := t.updater.NewState(p.Weights[0])
 	if len(arrays) != len(want) {
 		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", p.Name, len(arrays),

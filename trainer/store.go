@@ -10,8 +10,9 @@ import (
 
 // Store is the trainer's side of a store that updates the parameters.
 //
-// As MXNet does with update_on_kvstore, gradients are pushed in the order of the parameters, and
-// the first parameters, which the next Forward needs first, have the highest priority.
+// Gradients are pushed in the order in which they become ready, the last parameter's first. As in
+// MXNet with update_on_kvstore, the first parameters, which the next Forward needs first, have the
+// highest priority.
 type Store struct {
 	kv    *kvstore.KV
 	joint kvstore.Joint // kv, if several processes share it, else nil
@@ -122,7 +123,7 @@ func (s *Store) update(grads map[string]*nd.Array) error {
 	if err := s.updateAux(); err != nil {
 		return err
 	}
-	for i := range s.keys {
+	for i := len(s.keys) - 1; i >= 0; i-- {
 		k := &s.keys[i]
 		if k.grad[0] = grads[k.name]; k.grad[0] == nil {
 			k.grad[0] = k.none() // the network of this batch's bucket does not have the parameter
@@ -153,7 +154,7 @@ func (s *Store) Idle() error {
 	if err := s.updateAux(); err != nil {
 		return err
 	}
-	for i := range s.keys {
+	for i := len(s.keys) - 1; i >= 0; i-- {
 		k := &s.keys[i]
 		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.none()}, k.value); err != nil {
 			return err

@@ -33,6 +33,23 @@ type AuxState struct {
 	Copies []*nd.Array // one per device
 }
 
+// Average gives all copies of a state their mean, if it is a floating-point number; integers, which
+// count, take the value of the first copy.
+func Average(copies []*nd.Array) {
+	if a := copies[0]; a.DType().IsFloat() && len(copies) > 1 {
+		list := []*nd.Array{a}
+		for _, b := range copies[1:] {
+			list = append(list, b.To(a.Device()))
+		}
+		mean := nd.AddN(list)
+		mean.MulScalarInPlace(1 / float64(len(list)))
+		mean.CopyInto(a)
+		mean.Close()
+		closeAll(list[1:])
+	}
+	Spread(copies)
+}
+
 // shareAux puts auxiliary states into a store that several processes share. They take the values
 // of worker 0 or, in a job that has begun, the values in the store.
 func (s *Store) shareAux(ctx context.Context, states func() []AuxState) error {

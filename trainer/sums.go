@@ -2,19 +2,22 @@ package trainer
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"gomx/kvstore"
 	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
 )
 
-// sums adds up the gradients of the devices.
+// sums adds up the gradients of the devices, and of all workers in a store that processes share.
 type sums struct {
 	name string
 	// has no optimizer: the sum of the pushed arrays replaces the value
 	kv          *kvstore.KV
 	compression compress.Method
 	known       map[string]bool
+	shared      bool // by several processes: gradients are pushed even from one device
 }
 
 // ReduceWith chooses the store of this process that adds up the gradients of several devices.
@@ -34,17 +37,50 @@ func (t *Trainer) ReduceWith(ctx context.Context, name string, c compress.Method
 			return err
 		}
 	}
-	t.sums = &sums{name, kv, c, map[string]bool{}}
+	t.sums = &sums{name: name, kv: kv, compression: c, known: map[string]bool{}}
 	return nil
 }
 
-// Reduce replaces the gradients of the first device by the sums over all devices. It adds them in
-// the order of the devices, by pairs, so that results repeat.
-func (t *Trainer) Reduce(g Gradients) error {
-	for i := range t.params {
+// ReduceIn lets a store of several processes add up the gradients of all workers; the optimizer
+// stays in this process. Every worker of the store calls it. The trained parameters take the values
+// of worker 0.
+func (t *Trainer) ReduceIn(ctx context.Context, store kvstore.Store) error {
+	kv := kvstore.Wrap(store)
+	if !kv.Sums() {
+		return fmt.Errorf("the store %s applies each push by itself and adds up no gradients, "+
+			"want dist_sync or another store with rounds", kv.Name())
+	}
+	s := &sums{name: kv.Name(), kv: kv, known: map[string]bool{}, shared: true}
+	for i, p := range t.params {
+		if p.Fixed || len(p.Weights) == 0 {
+			continue
+		}
+		s.known[p.Name] = true
+		if err := kv.Init(ctx, p.Name, p.Weights[0]); err != nil {
+			return err
+		}
+		if err := kv.Pull(p.Name, -i, p.Weights...); err != nil {
+			return err
+		}
+	}
+	t.sums = s
+	return nil
+}
+
+// Reduce replaces the gradients of the first device by the sums over all devices, and over all
+// workers after ReduceIn. It adds them in the order of the devices, by pairs, so that results
+// repeat. It begins with the last parameter, whose gradient is ready first.
+func (t *Trainer) Reduce(g Gradients) error { return t.reduce(g, 1) }
+
+// ReduceAll is Reduce that replaces the gradients of all devices by the sums.
+func (t *Trainer) ReduceAll(g Gradients) error { return t.reduce(g, math.MaxInt) }
+
+// reduce replaces the gradients of so many devices by the sums.
+func (t *Trainer) reduce(g Gradients, devices int) error {
+	for i := len(t.params) - 1; i >= 0; i-- {
 		p := &t.params[i]
-		if len(p.Weights) == 1 {
-			return nil
+		if len(p.Weights) == 1 && (t.sums == nil || !t.sums.shared) {
+			continue
 		}
 		list := g.Of(p.Name)
 		if list == nil {
@@ -56,20 +92,20 @@ func (t *Trainer) Reduce(g Gradients) error {
 				return err
 			}
 		}
-		if err := t.sums.add(p.Name, -i, list); err != nil {
+		if err := t.sums.add(p.Name, -i, list, min(devices, len(list))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add replaces the first gradient of a parameter by the sum of all.
-func (s *sums) add(name string, priority int, grads []*nd.Array) error {
+// add replaces the first n gradients of a parameter by the sum of all.
+func (s *sums) add(name string, priority int, grads []*nd.Array, n int) error {
 	if !s.known[name] {
 		if err := s.kv.Init(context.Background(), name, grads[0]); err != nil {
 			return err
 		}
 		s.known[name] = true
 	}
-	return s.kv.PushPull(name, priority, grads, grads[:1])
+	return s.kv.PushPull(name, priority, grads, grads[:n])
 }

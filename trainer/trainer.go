@@ -43,7 +43,7 @@ type Gradients interface {
 // before.
 func (t *Trainer) Track(params []Param) error {
 	t.params = params
-	if t.sums == nil {
+	if t.sums == nil || t.sums.shared {
 		return nil
 	}
 	err := t.sums.kv.Close()

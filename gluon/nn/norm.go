@@ -34,9 +34,9 @@ func (b *BatchNorm) Declare() {
 	b.Beta = gluon.Need(b.Beta, gluon.Spec{Shape: nd.Shape{b.Channels},
 		Init: initializer.Zero{}, GradReq: unless(b.NoCenter)})
 	b.RunningMean = gluon.Need(b.RunningMean, gluon.Spec{Shape: nd.Shape{b.Channels},
-		Init: initializer.Zero{}, GradReq: nd.GradNull})
+		Init: initializer.Zero{}, GradReq: nd.GradNull, State: true})
 	b.RunningVar = gluon.Need(b.RunningVar, gluon.Spec{Shape: nd.Shape{b.Channels},
-		Init: initializer.One{}, GradReq: nd.GradNull})
+		Init: initializer.One{}, GradReq: nd.GradNull, State: true})
 }
 
 // Forward normalizes x.

@@ -1,0 +1,127 @@
+package gluon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"gomx/kvstore"
+	"gomx/kvstore/compress"
+	nd "gomx/ndarray"
+	"gomx/trainer"
+)
+
+// Scaling says how the loss scale of mixed precision is found; see trainer.Scaling.
+type Scaling = trainer.Scaling
+
+// TrainerOption is an option of NewTrainer.
+type TrainerOption func(*trainerConfig)
+
+type trainerConfig struct {
+	ctx          context.Context
+	store        string // empty: device
+	kind         kvstore.Kind
+	storeOptions []kvstore.Option
+	kv           kvstore.Store
+	onStore      nd.Opt[bool]
+	compression  compress.Method
+	clip         float64 // 0: none
+	scaling      *Scaling
+	order        []string // names of the parameters by their numbers
+	misuse       string   // the first option that makes no sense; empty: none
+}
+
+// Store names the store through which gradients meet parameters. With "local" and "device", which
+// is the default, that is in this process: the processor, or the first device, adds up the
+// gradients of several devices. The names that begin with dist_ are stores on the servers of a job,
+// which InJob gives.
+func Store(name string, opts ...kvstore.Option) TrainerOption {
+	return func(c *trainerConfig) { c.store, c.storeOptions = name, opts }
+}
+
+// StoreWith is Store for a store that is open already. The trainer does not close it.
+func StoreWith(kv kvstore.Store) TrainerOption {
+	return func(c *trainerConfig) {
+		c.want(kv != nil, "StoreWith(nil), want an open store")
+		c.kv = kv
+	}
+}
+
+// InJob gives the context in which package launch runs the program: Store finds the job in it. The
+// context also bounds the wait for the other workers at the first step.
+func InJob(ctx context.Context) TrainerOption {
+	return func(c *trainerConfig) {
+		c.want(ctx != nil, "InJob(nil), want the context of the program")
+		c.ctx = ctx
+	}
+}
+
+// UpdateOnStore says whether the store runs the optimizer, or only adds up gradients for optimizers
+// in all workers. By default the servers of a job run it, unless ClipGlobalNorm or LossScale need
+// the gradients here; in one process the trainer does.
+func UpdateOnStore(yes bool) TrainerOption {
+	return func(c *trainerConfig) { c.onStore = nd.Some(yes) }
+}
+
+// Compress makes gradients smaller on their way to the store; see package compress.
+func Compress(m compress.Method) TrainerOption {
+	return func(c *trainerConfig) { c.compression = m }
+}
+
+// ClipGlobalNorm scales the gradients of every step so that the Euclidean norm of all of them
+// together, divided by the batch size, is at most limit.
+func ClipGlobalNorm(limit float64) TrainerOption {
+	return func(c *trainerConfig) {
+		c.want(limit > 0, fmt.Sprintf("ClipGlobalNorm(%v), want a positive number", limit))
+		c.clip = limit
+	}
+}
+
+// LossScale makes the trainer choose a factor for losses, with which ScaleLoss multiplies them, so
+// that small gradients do not vanish in float16. Step divides the gradients by it, and changes
+// nothing if one of them is not finite.
+func LossScale(s Scaling) TrainerOption { return func(c *trainerConfig) { c.scaling = &s } }
+
+// Order numbers the parameters, by their structural names; without it the numbers are in structural
+// order. Files of states know parameters by number alone: for the files of MXNet's Trainer the
+// order is the alphabetic one of the names that MXNet gives to parameters, such as dense0_bias.
+func Order(names ...string) TrainerOption { return func(c *trainerConfig) { c.order = names } }
+
+// want notes an option that makes no sense.
+func (c *trainerConfig) want(ok bool, text string) {
+	if !ok && c.misuse == "" {
+		c.misuse = text
+	}
+}
+
+// settle completes the configuration and reports combinations that make no sense.
+func (c *trainerConfig) settle() (err error) {
+	if c.misuse != "" {
+		return errors.New(c.misuse)
+	}
+	if c.kv != nil {
+		c.kind = kvstore.Kind{Name: c.kv.Name()}
+		_, c.kind.Job = kvstore.As[kvstore.Joint](c.kv)
+	} else if c.kind, err = kvstore.KindOf(cmp.Or(c.store, "device")); err != nil {
+		return err
+	}
+	needed := ""
+	switch {
+	case c.clip > 0:
+		needed = "ClipGlobalNorm"
+	case c.scaling != nil:
+		needed = "LossScale"
+	}
+	if yes, ok := c.onStore.Get(); !ok {
+		c.onStore = nd.Some(c.kind.Job && needed == "")
+	} else if yes && needed != "" {
+		return fmt.Errorf("%s with UpdateOnStore(true): the optimizer in the store sees the "+
+			"sums of "+
+			"gradients before this process does, want UpdateOnStore(false)", needed)
+	}
+	if c.ctx == nil {
+		c.ctx = context.Background()
+	}
+	return c.compression.Validate()
+}

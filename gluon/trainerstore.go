@@ -1,0 +1,168 @@
+package gluon
+
+import (
+	"fmt"
+
+	"gomx/kvstore"
+	nd "gomx/ndarray"
+	"gomx/trainer"
+)
+
+// attach gives the core the arrays of the parameters, if there are others than before.
+func (t *Trainer) attach() error {
+	changed := false
+	for i, p := range t.params {
+		if list := p.arrays.Load(); list != t.seen[i] {
+			t.seen[i], changed = list, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if t.core.Store() != nil {
+		return fmt.Errorf("parameters have other arrays than before: after the first step with "+
+			"the "+
+			"store %s, Init and Cast are too late", t.config.kind.Name)
+	}
+	params := make([]trainer.Param, len(t.params))
+	for i, p := range t.params {
+		params[i] = trainer.Param{Name: t.names[i], Fixed: p.State}
+		if list := t.seen[i]; list != nil {
+			params[i].Weights = *list
+		}
+	}
+	return t.core.Track(params)
+}
+
+// open makes the core use the store, at the first call.
+func (t *Trainer) open() error {
+	c := &t.config
+	if t.opened {
+		return nil
+	}
+	if !c.onStore.Or(false) && !c.kind.Job && c.kv == nil {
+		t.opened = true
+		return t.core.ReduceWith(c.ctx, c.kind.Name, c.compression)
+	}
+	kv := kvstore.Wrap(c.kv)
+	if c.kv == nil {
+		var err error
+		if t.owned, err = kvstore.Open(c.ctx, c.kind.Name, c.storeOptions...); err != nil {
+			if c.kind.Job && kvstore.JobOf(c.ctx) == nil {
+				return fmt.Errorf("%w: gluon.InJob gives the context of the job", err)
+			}
+			return err
+		}
+		kv = t.owned
+	}
+	if err := t.enter(kv); err != nil {
+		return err
+	}
+	t.opened = true
+	return nil
+}
+
+// enter makes the core use an open store.
+func (t *Trainer) enter(kv *kvstore.KV) error {
+	c := &t.config
+	for i, p := range t.params {
+		if t.seen[i] == nil && p.request() != nd.GradNull {
+			return t.noValues(i)
+		}
+	}
+	if err := kv.SetCompression(c.compression); err != nil {
+		return err
+	}
+	if !c.onStore.Or(false) {
+		return t.core.ReduceIn(c.ctx, kv)
+	}
+	if t.factor == 0 {
+		t.factor = 1
+	}
+	return t.core.UseStore(c.ctx, kv, trainer.StoreUse{Grads: t.all(), Aux: t.states,
+		Settle: t.averageStates})
+}
+
+// all returns the gradients of all parameters that are trained, fresh or not.
+func (t *Trainer) all() *gradients {
+	g := &gradients{firsts: map[string]*nd.Array{}}
+	for i, p := range t.params {
+		if p.request() != nd.GradNull {
+			g.firsts[t.names[i]] = (*t.seen[i])[0].Grad()
+		}
+	}
+	return g
+}
+
+// states lists the running statistics, which the workers of a job share.
+func (t *Trainer) states() (list []trainer.AuxState) {
+	for i, p := range t.params {
+		if p.State && t.seen[i] != nil {
+			list = append(list, trainer.AuxState{Name: t.names[i], Copies: *t.seen[i]})
+		}
+	}
+	return list
+}
+
+// averageStates makes the running statistics equal on all devices.
+func (t *Trainer) averageStates() {
+	for _, s := range t.states() {
+		if len(s.Copies) > 1 {
+			trainer.Average(s.Copies)
+		}
+	}
+}
+
+// Close closes the store that the trainer has opened, if there is one. It waits for the pushes.
+func (t *Trainer) Close() error {
+	if t.owned == nil {
+		return nil
+	}
+	kv := t.owned
+	t.owned = nil
+	var err error
+	if s := t.core.Store(); s != nil {
+		err = s.Close()
+	} else {
+		err = kv.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("gluon: %w", err)
+	}
+	return nil
+}
+
+// SaveStates writes the states of the optimizer to a file that MXNet's Trainer.load_states reads.
+// It waits for them. Workers of a job write the same states.
+func (t *Trainer) SaveStates(path string) error {
+	if err := t.ready(); err != nil {
+		return fmt.Errorf("gluon: SaveStates: %w", err)
+	}
+	if err := t.core.SaveStates(path); err != nil {
+		return fmt.Errorf("gluon: SaveStates: %w", err)
+	}
+	return nil
+}
+
+// LoadStates reads the states of the optimizer from a file of SaveStates or of MXNet's
+// Trainer.save_states; Order says how the file numbers the parameters. The parameters have values.
+func (t *Trainer) LoadStates(path string) error {
+	if err := t.ready(); err != nil {
+		return fmt.Errorf("gluon: LoadStates: %w", err)
+	}
+	if err := t.core.LoadStates(path); err != nil {
+		return fmt.Errorf("gluon: LoadStates: %w", err)
+	}
+	return nil
+}
+
+// ready gives the core arrays and store before the first step.
+func (t *Trainer) ready() error {
+	if err := t.attach(); err != nil {
+		return err
+	}
+	if !t.config.onStore.Or(false) {
+		return nil
+	}
+	return t.open()
+}
