@@ -26,6 +26,13 @@ func GluonCases(g *Golden) ([]Case, error) {
 			list = append(list, Case{ID: part + "/" + c.ID, Run: c.run})
 		}
 	}
+	trains, err := casesOf[gluonTrainCase](g, gluonTrain+"train.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range trains {
+		list = append(list, Case{ID: "train/" + c.ID, Run: c.run})
+	}
 	utils, err := casesOf[utilsCase](g, "gluon/utils/utils.json")
 	if err != nil {
 		return nil, err

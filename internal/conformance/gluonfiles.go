@@ -56,6 +56,8 @@ func (c *filesCase) run(env Env) error {
 		return c.prefixed(env)
 	case "shared":
 		return c.shared(env)
+	case "trainer_states":
+		return c.trainerStates(env)
 	}
 	return missing("files of kind %s", c.Kind)
 }

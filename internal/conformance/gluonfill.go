@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gomx/device"
 	"gomx/dtype"
+	nd "gomx/ndarray"
 )
 
 // fillRef is an array that is computed: Fill is a text as README.md describes it, or the values.
@@ -35,6 +37,15 @@ func (r *fillRef) array() (*Array, error) {
 		err = fmt.Errorf("%d values, want %d", n, len(list))
 	}
 	return a, err
+}
+
+// upload computes the array and puts it on a device.
+func (r *fillRef) upload(dev device.Device) (*nd.Array, error) {
+	a, err := r.array()
+	if err != nil {
+		return nil, err
+	}
+	return a.upload(dev)
 }
 
 // flatten writes nested lists of numbers one after the other, from place n on.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gomx/dtype"
 	"gomx/metric"
 	"gomx/op"
 
@@ -81,6 +82,15 @@ func (c *updateCase) run(env Env) error {
 
 // compareND compares an array of a device with a golden one, by the tolerance of its dtype.
 func compareND(g *Golden, what string, x *nd.Array, file string, r Ref) error {
+	t, err := dtype.Parse(r.DType)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return compareWith(g, what, x, file, r, opTolerance("", "", t))
+}
+
+// compareWith compares an array with a reference, within a tolerance.
+func compareWith(g *Golden, what string, x *nd.Array, file string, r Ref, tol Tolerance) error {
 	want, err := g.Array(file, r)
 	if err != nil {
 		return err
@@ -89,7 +99,7 @@ func compareND(g *Golden, what string, x *nd.Array, file string, r Ref) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return compare(what, got, want, opTolerance("", "", want.DType))
+	return compare(what, got, want, tol)
 }
 
 // metricCase is a metric fed with batches.

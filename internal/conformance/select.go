@@ -95,8 +95,9 @@ func selections() []selection {
 		{"gluon/loss/loss.json", "", firstOfClass, nil},
 		{"gluon/utils/utils.json", "gluon/utils/utils.npz", all, nil},
 		{"gluon/files/files.json", "gluon/files/files.npz", func(c *selectedCase) bool {
-			return c.Kind != "export" && c.Kind != "trainer_states"
-		}, []string{"file"}},
+			return c.Kind != "export"
+		}, []string{"file", "states"}},
+		{gluonTrain + "train.json", gluonTrain + "train.npz", all, nil},
 		{"gluon/data/data.json", "gluon/data/data.npz", func(c *selectedCase) bool {
 			return slices.Contains(dataKinds, c.Kind)
 		}, nil},
