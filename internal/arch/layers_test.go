@@ -5,7 +5,7 @@ import "strings"
 // layers lists every package of the module, the highest line first. A package
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
-const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden are imported by tests, optest by opgen too)
+const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden, script are imported by tests, optest by opgen too)
 module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon                                     networks as values
 trainer                                   optimizer and store: the way of gradients to parameters
@@ -94,6 +94,7 @@ var testOnly = map[string]bool{
 	"internal/nettest":       true,
 	"internal/optest":        true,
 	"internal/oracle":        true,
+	"internal/script":        true,
 	"internal/transporttest": true,
 }
 

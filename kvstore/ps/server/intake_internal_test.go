@@ -251,6 +251,13 @@ func TestCreationsAreBounded(t *testing.T) {
 		sh.next++
 		sh.log.push(&logEntry{kind: k, index: sh.next, own: make([]byte, n)})
 	}
+	add(kindInit, logBytes-15)
+	if !sh.crowded(m) {
+		t.Error("an entry is created beside one that fills the log")
+	}
+	sh.me.Out.Reset()
+	sh.log.Pop()
+	sh.commit = sh.next
 	add(kindRound, 100)
 	if sh.crowded(m) {
 		t.Error("a round keeps entries from being created")

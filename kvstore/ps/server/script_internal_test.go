@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"gomx/internal/golden"
+	"gomx/internal/script"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
 	"gomx/kvstore/wire"
@@ -37,99 +39,55 @@ func TestScripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
+			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := perform(t, string(want))
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			a, b := strings.Split(got, "\n"), strings.Split(string(want), "\n")
-			for i := range a {
-				if i >= len(b) || a[i] != b[i] {
-					t.Fatalf("%s, line %d; run the test with -rewrite and look at the change:\n"+
-						"got  %s\nwant %s", file, i+1, a[i], strings.Join(b[min(i, len(b)):min(i+1,
-						len(b))], ""))
-				}
-			}
-			if len(a) < len(b) {
-				t.Errorf("%s: line %d is not answered: %s", file, len(a), b[len(a)])
-			}
+			st := &stage{t: t}
+			golden.Compare(t, file, script.Play(string(text), st.command), *rewrite)
 		})
 	}
 }
 
-// perform plays a script and returns it with the answers that the servers gave.
-func perform(t *testing.T, script string) string {
-	st := &stage{t: t}
-	for line := range strings.Lines(script) {
-		line = strings.TrimSuffix(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		st.out.WriteString(line + "\n")
-		if line != "" && line[0] != '#' {
-			st.line = line
-			st.command(strings.Fields(line))
-		}
-	}
-	return st.out.String()
-}
-
-// stage is two servers and their surroundings. Processes have the incarnations 1 and 2 for servers,
-// 10 and up for workers.
+// stage is two servers and their surroundings. A script begins with a job.
 type stage struct {
+	*script.World
 	t       *testing.T
-	line    string // that is played
 	cfg     Config
 	servers [2]*Server
-	view    *wire.View
 	at      ps.Time
 	mail    [2][]wire.Message // to each server from the other
 	lent    []*ps.Loan        // that no transport has given back
 	keeping bool              // the transport is slow
 	saved   []byte            // the part of a snapshot that a server has handed over last
-	out     strings.Builder
-}
-
-func (st *stage) fail(why string) {
-	st.t.Helper()
-	st.t.Fatalf("%s: %s", st.line, why)
+	out     *strings.Builder  // the answers
 }
 
 // command plays one line.
-func (st *stage) command(words []string) {
-	o := options(words[1:])
-	switch words[0] {
-	case "job":
-		st.job(o)
+func (st *stage) command(out *strings.Builder, words []string) {
+	st.out = out
+	switch {
+	case words[0] == "job":
+		st.job(script.Parse(words[1:]))
 		return
-	case "place":
-		st.place(o)
-		return
-	case "member":
-		st.member(o)
+	case st.Change(words):
 		return
 	}
 	rank, err := strconv.Atoi(words[0])
 	if err != nil || rank < 0 || rank > 1 {
-		st.fail("no such command")
+		panic("no such command")
 	}
-	st.order(rank, words[1], options(words[2:]))
+	st.order(rank, words[1], script.Parse(words[2:]))
 	st.carryOut(rank)
 }
 
 // order plays a line about one server.
-func (st *stage) order(rank int, verb string, o option) {
+func (st *stage) order(rank int, verb string, o script.Options) {
 	s := st.servers[rank]
 	switch verb {
 	case "view":
-		m := wire.Message{Type: wire.TypeView, Payload: st.view.Append(nil)}
-		m.SetViewNumber(st.view.Number)
+		m := wire.Message{Type: wire.TypeView, Payload: st.View.Append(nil)}
+		m.SetViewNumber(st.View.Number)
 		st.tell(rank, node.Scheduler, &m)
 	case "hear":
 		list := st.mail[rank]
@@ -140,17 +98,17 @@ func (st *stage) order(rank int, verb string, o option) {
 	case "lose":
 		st.mail[rank] = nil
 	case "tick":
-		st.at += ps.Time(o.number(o.first(), 0)) * ps.Millisecond
+		st.at += ps.Time(o.Number(o.First(), 0)) * ps.Millisecond
 		s.Tick(st.at)
 	case "ticks": // so many times 100 ms; the last outbox counts
-		for range o.number(o.first(), 0) {
+		for range o.Number(o.First(), 0) {
 			s.Out().Reset()
 			st.at += 100 * ps.Millisecond
 			s.Tick(st.at)
 		}
 	case "saved", "unwritten":
-		save := &ps.Save{Shard: uint32(o.number("shard", 0)), Clock: o.number("clock", 0),
-			Try: uint32(o.number("try", 0)), Data: st.saved}
+		save := &ps.Save{Shard: uint32(o.Number("shard", 0)), Clock: o.Number("clock", 0),
+			Try: uint32(o.Number("try", 0)), Data: st.saved}
 		if verb == "saved" {
 			s.Saved(save, "file")
 		} else {
@@ -164,17 +122,17 @@ func (st *stage) order(rank int, verb string, o option) {
 	case "leave":
 		s.Leave()
 	case "again": // another process takes the place
-		st.start(rank, o.number("nonce", 0))
+		st.start(rank, o.Number("nonce", 0))
 	case "state":
 		st.describe(s)
 	case "figures":
 		st.figures(s)
 	default:
-		from, ok := nodeOf(verb)
+		from, ok := script.NodeOf(verb)
 		if !ok {
-			st.fail("no such command")
+			panic("no such command")
 		}
-		m := st.message(from, o)
+		m := st.Message(from, o)
 		st.tell(rank, from, m)
 	}
 }
@@ -186,34 +144,27 @@ func (st *stage) tell(rank int, from wire.Node, m *wire.Message) {
 }
 
 // job begins a script.
-func (st *stage) job(o option) {
-	workers, shards := int(o.number("workers", 1)), int(o.number("shards", 1))
-	st.cfg = Config{Job: 1, Workers: workers, Backups: int(o.number("backups", 0)),
-		Window: int(o.number("window", 64)), Ahead: int(o.number("ahead", 0)),
-		Credit: int(o.number("credit", 0)), Memory: o.number("memory", 0),
-		CheckEvery: o.number("check", 1), Arithmetic: spread{}}
-	if o.has("shrink") {
+func (st *stage) job(o script.Options) {
+	workers, shards := int(o.Number("workers", 1)), int(o.Number("shards", 1))
+	st.cfg = Config{Job: 1, Workers: workers, Backups: int(o.Number("backups", 0)),
+		Window: int(o.Number("window", 64)), Ahead: int(o.Number("ahead", 0)),
+		Credit: int(o.Number("credit", 0)), Memory: o.Number("memory", 0),
+		CheckEvery: o.Number("check", 1), Arithmetic: spread{}}
+	if o.Has("shrink") {
 		st.cfg.Policy = ps.Shrink
 	}
-	if o.has("updater") {
+	if o.Has("updater") {
 		st.cfg.Updater = func(uint32) Updater { return &steps{count: map[ps.ID]uint64{}} }
 	}
-	st.view = &wire.View{Job: 1, Next: 30}
+	if o.Has("restore") {
+		part := st.saved
+		st.cfg.Restore = func(uint32) []byte { return part }
+	}
+	st.World = script.NewWorld(2, workers, shards)
 	for i := range 2 {
-		st.view.Servers = append(st.view.Servers, wire.Member{Node: wire.Node{Role: wire.Server,
-			Rank: uint16(i)}, Incarnation: uint32(1 + i), Alive: true, Nonce: uint64(1 + i)})
 		st.start(i, uint64(1+i))
 	}
-	for i := range workers {
-		st.view.Workers = append(st.view.Workers, wire.Member{Node: wire.Node{Role: wire.Worker,
-			Rank: uint16(i)}, Incarnation: uint32(10 + i), Alive: true, Nonce: uint64(10 + i)})
-	}
-	for range shards {
-		st.view.Shards = append(st.view.Shards, wire.Shard{Epoch: 1,
-			Primary: wire.Replica{Incarnation: 1}})
-	}
 	st.at = 100 * ps.Second
-	st.view.Number = 1
 }
 
 // start makes a process for a server's place.
@@ -222,41 +173,9 @@ func (st *stage) start(rank int, nonce uint64) {
 	c.Rank, c.Nonce = uint16(rank), nonce
 	s, err := New(c)
 	if err != nil {
-		st.fail(err.Error())
+		panic(err)
 	}
 	st.servers[rank] = s
-}
-
-// place changes a shard in the scheduler's view.
-func (st *stage) place(o option) {
-	sh := &st.view.Shards[o.number("shard", 0)]
-	copyAt := func(name string, old wire.Replica) wire.Replica {
-		if !o.has(name) {
-			return old
-		}
-		if o[name] == "none" {
-			return wire.Replica{}
-		}
-		rank := o.number(name, 0)
-		return wire.Replica{Server: uint16(rank), Incarnation: st.view.Servers[rank].Incarnation}
-	}
-	sh.Primary, sh.Backup = copyAt("primary", sh.Primary), copyAt("backup", sh.Backup)
-	sh.Epoch = o.number("epoch", sh.Epoch)
-	sh.InSync, sh.Swapped = o.has("insync"), o.has("swapped")
-	st.view.Number++
-}
-
-// member changes a process in the scheduler's view.
-func (st *stage) member(o option) {
-	n, ok := nodeOf(o.first())
-	if !ok {
-		st.fail("no such member")
-	}
-	m := st.view.Member(n)
-	m.Incarnation = uint32(o.number("inc", uint64(m.Incarnation)))
-	m.Nonce = o.number("nonce", m.Nonce)
-	m.Alive, m.Left = !o.has("dead"), o.has("left")
-	st.view.Number++
 }
 
 // carryOut writes a server's outbox to the script, and empties it.
@@ -264,35 +183,22 @@ func (st *stage) carryOut(rank int) {
 	out := st.servers[rank].Out()
 	for i := range out.Sends {
 		x := &out.Sends[i]
-		if x.Msg.Type != wire.TypeBatch {
-			st.sent(rank, x.To, &x.Msg)
-		} else {
-			items := x.Msg.Items()
-			for m := (wire.Message{}); ; {
-				if ok, err := items.Next(&m); !ok {
-					if err != nil {
-						st.fail(err.Error())
-					}
-					break
-				}
-				st.sent(rank, x.To, &m)
-			}
-		}
+		script.Each(&x.Msg, func(m *wire.Message) { st.sent(rank, x.To, m) })
 		if x.Hold != nil {
 			st.lent = append(st.lent, x.Hold)
 		}
 	}
 	for _, e := range out.Events {
-		fmt.Fprintf(&st.out, "  event %d %s shard %d epoch %d %s\n", e.Kind, e.Node, e.Shard,
+		fmt.Fprintf(st.out, "  event %d %s shard %d epoch %d %s\n", e.Kind, e.Node, e.Shard,
 			e.Epoch, e.Text)
 	}
 	for _, s := range out.Saves {
-		fmt.Fprintf(&st.out, "  save shard %d clock %d try %d: %d bytes, checksum %#x\n", s.Shard,
+		fmt.Fprintf(st.out, "  save shard %d clock %d try %d: %d bytes, checksum %#x\n", s.Shard,
 			s.Clock, s.Try, len(s.Data), wire.Checksum(s.Data[:len(s.Data)-4]))
 		st.saved = s.Data
 	}
 	if out.Fatal != nil {
-		fmt.Fprintf(&st.out, "  fatal: %v\n", out.Fatal)
+		fmt.Fprintf(st.out, "  fatal: %v\n", out.Fatal)
 	}
 	out.Reset()
 	if !st.keeping {
@@ -310,14 +216,14 @@ func (st *stage) release() {
 
 // sent writes a message to the script. Messages to servers are kept, until hear or lose.
 func (st *stage) sent(rank int, to wire.Node, m *wire.Message) {
-	fmt.Fprintf(&st.out, "  to %s: %s\n", to, spell(m))
+	fmt.Fprintf(st.out, "  to %s: %s\n", to, script.Spell(m))
 	if to.Role == wire.Server {
 		c := *m
 		c.Payload = bytes.Clone(m.Payload)
 		st.mail[to.Rank] = append(st.mail[to.Rank], c)
 	}
 	if m.From != (wire.Node{Role: wire.Server, Rank: uint16(rank)}) || m.Job != 1 {
-		st.fail("a message from another node or job")
+		panic("a message from another node or job")
 	}
 }
 
@@ -325,15 +231,15 @@ func (st *stage) sent(rank int, to wire.Node, m *wire.Message) {
 func (st *stage) describe(s *Server) {
 	for i, sh := range s.shards {
 		if sh == nil {
-			fmt.Fprintf(&st.out, "  shard %d: none\n", i)
+			fmt.Fprintf(st.out, "  shard %d: none\n", i)
 			continue
 		}
-		fmt.Fprintf(&st.out, "  shard %d: role %d epoch %d commit %d next %d log %d optimizer %d"+
+		fmt.Fprintf(st.out, "  shard %d: role %d epoch %d commit %d next %d log %d optimizer %d"+
 			" questions %d\n", i, sh.role, sh.epoch, sh.commit, sh.next, sh.log.Len(),
 			sh.spec.Version, len(sh.asks))
 		for r := range sh.ranks {
 			rk := &sh.ranks[r]
-			fmt.Fprintf(&st.out, "    worker %d: incarnation %d low %d tick %d away %v\n", r,
+			fmt.Fprintf(st.out, "    worker %d: incarnation %d low %d tick %d away %v\n", r,
 				rk.incarnation, rk.low, rk.tick, rk.away)
 		}
 		for _, e := range sh.order {
@@ -343,23 +249,23 @@ func (st *stage) describe(s *Server) {
 					starts[r] = 999
 				}
 			}
-			fmt.Fprintf(&st.out, "    key %d/%d: version %d closed %d clocks %v starts %v"+
+			fmt.Fprintf(st.out, "    key %d/%d: version %d closed %d clocks %v starts %v"+
 				" rounds %d pulls %d: %s before %s\n", e.id.Key, e.id.Slice, e.version, e.closed,
-				e.clocks, starts, len(e.rounds), len(e.parked), numbers(e.value.data()),
-				numbers(e.prevData()))
+				e.clocks, starts, len(e.rounds), len(e.parked), script.Values(e.value.data()),
+				script.Values(e.prevData()))
 		}
 	}
 }
 
 // figures writes the figures of a server to the script.
 func (st *stage) figures(s *Server) {
-	fmt.Fprintf(&st.out, "  %+v\n  heartbeat %+v, %d bytes of slices\n", s.Stats(), s.heartbeat(),
+	fmt.Fprintf(st.out, "  %+v\n  heartbeat %+v, %d bytes of slices\n", s.Stats(), s.heartbeat(),
 		s.mem.slices)
 	for i := range s.shards {
 		index, _, whole := s.Checksum(uint32(i))
 		epoch, commit, leads := s.Leads(i)
 		applied, follows := s.Follows(i)
-		fmt.Fprintf(&st.out, "  shard %d: complete %v at %d, leads %v epoch %d at %d, follows %v"+
+		fmt.Fprintf(st.out, "  shard %d: complete %v at %d, leads %v epoch %d at %d, follows %v"+
 			" at %d\n", i, whole, index, leads, epoch, commit, follows, applied)
 	}
 }
