@@ -71,23 +71,23 @@ func (ks *keyset) table(now ps.Time, key uint32, spec TableSpec, deadline ps.Tim
 	// Blocks are about as large as slices of other keys, but a message has 16 bits for their
 	// number.
 	const most = 1<<16 - 1
-	per := max(1, uint32(min(ks.cfg.SliceSize/uint64(spec.RowSize), uint64(spec.Rows))),
-		(spec.Rows+most-1)/most)
-	if uint64(per)*uint64(spec.RowSize) > node.MaxSlice {
+	all := uint64(spec.Rows)
+	per := max(1, min(ks.cfg.SliceSize/uint64(spec.RowSize), all), (all+most-1)/most)
+	if per*uint64(spec.RowSize) > node.MaxSlice {
 		return nil, 0, usage("table", key, "%d rows of %d bytes are too many", spec.Rows,
 			spec.RowSize)
 	}
 	k := &workerKey{key: key, dtype: spec.DType, total: uint64(spec.RowSize), direct: true,
 		row: spec.RowSize}
-	for lo := uint64(0); lo < uint64(spec.Rows); lo += uint64(per) {
-		hi := min(lo+uint64(per), uint64(spec.Rows))
+	for lo := uint64(0); lo < all; lo += per {
+		hi := min(lo+per, all)
 		k.slices = append(k.slices, ks.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize),
 			hi*uint64(spec.RowSize)))
 	}
 	if err := ks.addKey(k); err != nil {
 		return nil, 0, err
 	}
-	t := &Table{ts: ks.tables, key: k, rows: spec.Rows, per: per, log: map[uint32][]byte{},
+	t := &Table{ts: ks.tables, key: k, rows: spec.Rows, per: uint32(per), log: map[uint32][]byte{},
 		cache: map[uint32]cached{}, limit: spec.CacheRows}
 	ks.byKey[key] = t
 	if ks.steps == nil {
