@@ -51,6 +51,10 @@ func (co *collector) askSnapshot(me *wire.Member, m *wire.Message) {
 		if co.snap != nil && co.snap.whole {
 			return // one after the other
 		}
+		// A snapshot of another clock takes the place of this one, whose parts are of no use then.
+		if co.snap != nil {
+			co.discard(co.snap)
+		}
 		// The number of the view keeps attempts of a scheduler apart from attempts of the one
 		// before.
 		co.tries++
