@@ -75,11 +75,8 @@ func (j *journal) pump() bool {
 	}
 	switch p.phase {
 	case waiting:
-		// Entries that are not committed would reach the backup neither in the state nor in its
-		// log.
-		if j.commit != j.next {
-			return false
-		}
+		// All is committed (advance): other entries would reach the backup neither in the state nor
+		// in its log.
 		p.phase, p.acked = streaming, j.next
 		j.me.Out.Report(ps.EventTransfer, wire.Node{Role: wire.Server, Rank: p.replica.Server},
 			j.id,
