@@ -160,6 +160,9 @@ func (d Dataset[S]) Map(f func(s S, r *rand.Rand) (S, error)) Dataset[S] { retur
 
 // Convert is Map for functions that return samples of another type.
 func Convert[S, T any](d Dataset[S], f func(s S, r *rand.Rand) (T, error)) Dataset[T] {
+	if f == nil {
+		d.err = first(d.err, fmt.Errorf("data: Map without a function"))
+	}
 	return Dataset[T]{n: d.n, close: d.close, err: d.err,
 		at: func(ctx context.Context, i int, r *rand.Rand) (t T, err error) {
 			s, err := d.at(ctx, i, r)

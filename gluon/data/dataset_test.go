@@ -143,6 +143,7 @@ func TestDatasetErrors(t *testing.T) {
 		"sample 1: bad":            set.Filter(ctx, all).Take(1).Err(),
 		"data: sample 1: bad":      set.Load(ctx).Err(),
 		"context canceled":         set.Load(ended).Err(),
+		"Map without a function":   set.Map(nil).Err(),
 		"part 3 of 3":              set.Shard(3, 3).Take(1).Err(),
 		"sample 3 of 3":            set.Sample(data.SequentialSampler{N: 4}).Err(),
 		"-1 samples":               data.New[int](-1, nil).Err(),
