@@ -119,6 +119,28 @@ func TestShapesChange(t *testing.T) {
 	}
 }
 
+// TestTypesChange gives one loader batches of one shape and of two types by turns.
+func TestTypesChange(t *testing.T) {
+	var samples []data.Sample
+	for i := range 12 {
+		samples = append(samples, data.Sample{data.Scalar(float32(i))})
+		if i%2 == 1 {
+			samples[i] = data.Sample{data.Scalar(int64(i))}
+		}
+	}
+	l := data.NewLoader(data.FromSlice(samples), 1, data.Hold(0), data.Prefetch(1))
+	for b, err := range l.Batches(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := b.Index[0]
+		if v := nettest.Values(t, b.Data); b.Data.DType() != samples[i][0].DType ||
+			v[0] != float32(i) {
+			t.Errorf("sample %d is %v of %v, want %v", i, v, b.Data.DType(), samples[i][0].DType)
+		}
+	}
+}
+
 // FuzzPad compares padded batches of ragged samples with a copy element by element.
 func FuzzPad(f *testing.F) {
 	f.Add([]byte{2, 3, 2, 1, 4, 0}, uint8(0), uint8(0))

@@ -144,7 +144,7 @@ func (d Dataset[S]) sample(ctx context.Context, i int, r *rand.Rand) (s S, err e
 	case d.err != nil:
 		return s, d.err
 	case i < 0 || i >= d.n:
-		return s, fmt.Errorf("data: sample %d of %d", i, d.n)
+		return s, fmt.Errorf("data: sample %d of a data set of %d", i, d.n)
 	}
 	if s, err = d.at(ctx, i, r); err != nil {
 		err = fmt.Errorf("data: sample %d: %w", i, err)

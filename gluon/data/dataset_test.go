@@ -155,7 +155,7 @@ func TestDatasetErrors(t *testing.T) {
 		"part 5 of 2":              data.Zip(numbers(3), numbers(3).Shard(5, 2)).Err(),
 		"a sample without parts": data.FromSlice([]data.Sample{{}}).Map(data.First(nil)).Load(
 			ctx).Err(),
-		"sample 5 of 3": func() error { _, err := set.At(ctx, 5); return err }(),
+		"sample 3 of a data set of 3": func() error { _, err := set.At(ctx, 3); return err }(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -396,6 +396,21 @@ func TestLoopsContinue(t *testing.T) {
 	if all := epoch(t, l, -1); !reflect.DeepEqual(all, append(first, rest...)) {
 		t.Errorf("got %v, want %v and %v", all, first, rest)
 	}
+	l.SetEpoch(0)
+	steps := 0
+	for _, err := range l.Batches(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if steps++; steps == 1 {
+			if err := l.SetState(state); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if again := epoch(t, l, -1); steps != 5 || !reflect.DeepEqual(again, rest) {
+		t.Errorf("after SetState in a loop of %d steps: got %v, want %v", steps, again, rest)
+	}
 	for range l.Batches(context.Background()) {
 		for _, err := range l.Batches(context.Background()) {
 			if err == nil || !strings.Contains(err.Error(), "another loop") {
