@@ -373,6 +373,33 @@ func TestStateOfAnother(t *testing.T) {
 	}
 }
 
+// FuzzState looks for states that a loader takes and cannot continue from.
+func FuzzState(f *testing.F) {
+	open := func() *data.Loader {
+		return data.NewLoader(numbers(7), 3, data.Shuffle(2), data.LastBatch(data.RollOver))
+	}
+	l := open()
+	l.SetEpoch(4)
+	state, err := l.State()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(state)
+	f.Add([]byte(strings.Replace(string(state), `"epoch":4`, `"epoch":9223372036854775806`, 1)))
+	f.Add([]byte(`{"config":null}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		l := open()
+		if l.SetState(state) != nil {
+			return
+		}
+		n, at := l.Len(), l.Epoch()
+		got := epoch(t, l, -1)
+		if len(got) > n || l.Epoch() != at+1 {
+			t.Errorf("%d batches of %d, then epoch %d, want %d", len(got), n, l.Epoch(), at+1)
+		}
+	})
+}
+
 // TestLoopsContinue leaves a loop and reads the next epoch, and goes back by a state.
 func TestLoopsContinue(t *testing.T) {
 	l := data.NewLoader(numbers(9), 2, data.Shuffle(1), data.Workers(3))
