@@ -146,6 +146,12 @@ func TestGoldenLanes(t *testing.T) {
 		show(fmt.Sprint("branches-", streams, ".txt"), mustCompile(t, src,
 			compile.Options{Device: device.Null(0), Streams: streams, NoFusion: true}))
 	}
+	long := sym.Var("data")
+	for range 40 {
+		long = sym.Apply(counted, op.NoParams{}, long)
+	}
+	show("long.txt", mustCompile(t, source(t, long, map[string]dtype.Shape{"data": {4}}),
+		compile.Options{}))
 	pass := func(x *sym.Symbol, group string) *sym.Symbol {
 		return sym.ApplyWith(counted, op.NoParams{}, []sym.Option{sym.CtxGroup(group)}, x)
 	}

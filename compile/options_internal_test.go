@@ -111,3 +111,31 @@ func TestStagesRun(t *testing.T) {
 		}
 	}
 }
+
+// TestUses joins the accesses of the steps of a segment to one slot.
+func TestUses(t *testing.T) {
+	for _, c := range []struct {
+		list []Access
+		want Access
+	}{
+		{[]Access{Read}, Read},
+		{[]Access{Overwrite}, Overwrite},
+		{[]Access{Update}, Update},
+		{[]Access{Read, Read}, Read},
+		{[]Access{Overwrite, Overwrite}, Overwrite},
+		{[]Access{Overwrite, Read}, Overwrite},
+		{[]Access{Read, Overwrite}, Update},
+		{[]Access{Read, Update}, Update},
+		{[]Access{Update, Read}, Update},
+		{[]Access{Update, Overwrite}, Update},
+		{[]Access{Overwrite, Update}, Update},
+	} {
+		s := Segment{Uses: []Use{{Slot: 7, Access: Read}}}
+		for _, a := range c.list {
+			s.use(3, a)
+		}
+		if want := []Use{{7, Read}, {3, c.want}}; !slices.Equal(s.Uses, want) {
+			t.Errorf("%v: got %v, want %v", c.list, s.Uses, want)
+		}
+	}
+}

@@ -41,7 +41,7 @@ var (
 	tiled     = op.Declare[op.NoParams]("_test_tiled")     // wants tiles of 4 and makes them
 	finely    = op.Declare[op.NoParams]("_test_finely")    // wants tiles of 2 and makes them
 	picky     = op.Declare[op.NoParams]("_test_picky")     // wants a plain array and makes tiles of 4
-	weighted  = op.Declare[op.NoParams]("_test_weighted")  // wants its second input packed
+	weighted  = op.Declare[op.NoParams]("_test_weighted")  // wants its second input packed, and scratch memory
 	form      = op.Declare[op.NoParams]("_test_form")      // a form of a parameter in any layout
 	plainForm = op.Declare[op.NoParams]("_test_plainform") // a form of a parameter, always plain
 	keeping   = op.Declare[op.NoParams]("_test_keeping")   // keeps a packed value for its gradient
@@ -84,7 +84,7 @@ func init() {
 	declare(weighted, op.Spec[op.NoParams]{Inputs: two},
 		func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 			w := op.Plain(a.In[1].DType, a.In[1].Shape)
-			return &op.Prepared{In: []op.Desc{a.In[0], pack(w)}, Out: makes(4, a)}, nil
+			return &op.Prepared{In: []op.Desc{a.In[0], pack(w)}, Out: makes(4, a), Scratch: 24}, nil
 		})
 	declare(form, op.Spec[op.NoParams]{Traits: op.Traits{Derived: true}},
 		func(op.NoParams, *op.Args) (*op.Prepared, error) { return &op.Prepared{}, nil })
@@ -171,7 +171,7 @@ func layouts() map[string]*sym.Symbol {
 // TestGoldenLayouts compares programs whose kernels choose layouts.
 func TestGoldenLayouts(t *testing.T) {
 	show := func(b *strings.Builder, name string, net *sym.Symbol, o compile.Options) {
-		o.Target = compile.Target{Tier: device.TierGo, Threads: 3, Layouts: true}
+		o.Target.Tier, o.Target.Layouts = device.TierGo, true
 		o.Without = allPasses()
 		shapes := map[string]dtype.Shape{"data": {2, 8}}
 		for _, arg := range net.Arguments() {
@@ -201,7 +201,7 @@ func TestGoldenLayouts(t *testing.T) {
 	}
 	for name, net := range layouts() {
 		var b strings.Builder
-		show(&b, name, net, compile.Options{})
+		show(&b, name, net, compile.Options{Target: compile.Target{Threads: 3}})
 		compareGolden(t, "layouts/"+name+".txt", b.String())
 	}
 	var b strings.Builder
@@ -211,6 +211,12 @@ func TestGoldenLayouts(t *testing.T) {
 	show(&b, "training", net, compile.Options{Train: true,
 		Grads: map[string]op.Req{"data": op.ReqWrite}})
 	compareGolden(t, "layouts/kept.txt", b.String())
+	b.Reset()
+	for threads := range 3 {
+		show(&b, fmt.Sprint(threads, " threads"), layouts()["pointwise"],
+			compile.Options{Target: compile.Target{Threads: threads}})
+	}
+	compareGolden(t, "layouts/threads.txt", b.String())
 	b.Reset()
 	grouped := sym.ApplyWith(tiled, op.NoParams{}, []sym.Option{sym.Name("a"), sym.CtxGroup("near")},
 		sym.Var("data"))
