@@ -188,6 +188,13 @@ func TestRanksRememberTheirWindow(t *testing.T) {
 	if r.outcome(2) != wire.Late {
 		t.Error("a push in the log gets another outcome")
 	}
+	wide := rankState{bits: make([]uint64, 2), fates: make([]uint64, 8)}
+	wide.mark(2, wire.Applied)
+	wide.mark(128, wire.Applied)
+	wide.mark(129, wire.Applied)
+	if !wide.has(2) || !wide.has(128) || wide.has(129) || wide.has(130) {
+		t.Error("a window of 128 pushes holds others than 2 and 128")
+	}
 	r.mark(65, wire.Known)
 	r.mark(66, wire.Known)
 	if !r.has(65) || !r.has(66) || r.has(67) || r.outcome(66) != wire.Known {

@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
 	"gomx/kvstore/wire"
 )
 
@@ -183,5 +185,31 @@ func TestCommittedPushesAreNotRepeated(t *testing.T) {
 	commit(3)
 	if r.received != 4 || r.bytes != 4 {
 		t.Errorf("received %d, %d bytes, want 4 and 4", r.received, r.bytes)
+	}
+	probed := wire.Message{Type: wire.TypeAck}
+	probed.SetReceipt(wire.Receipt{Received: 1, Probed: true})
+	if d.serve(0, probed); r.received != 2 {
+		t.Errorf("received %d by a primary that has forgotten push 3, want 2", r.received)
+	}
+}
+
+// TestAPullOfManyRowsIsCut reads more rows of a block than a message may have bytes for.
+func TestAPullOfManyRowsIsCut(t *testing.T) {
+	d := joinedDrill(t, Config{SliceSize: 2 * node.TickLimit}, 1)
+	const size = node.TickLimit / 2
+	table, _, err := d.Table(d.at, 1, TableSpec{Rows: 4, RowSize: size}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.created()
+	if _, err := table.Get(d.at, []uint32{3, 0, 1, 2, 3}, make([]byte, 5*size), 0); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]byte{{3, 0, 0, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 2, 0, 0, 0}, {3, 0, 0, 0}}
+	list := d.sent()
+	for i := range list {
+		if len(list) != len(want) || !bytes.Equal(list[i].Payload, want[i]) {
+			t.Fatalf("%d pulls, the %d. of rows % x, want % x", len(list), i, list[i].Payload, want)
+		}
 	}
 }
