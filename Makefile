@@ -71,8 +71,9 @@ chaos: deps ## 300 jobs of real processes with faults at random instants, 30 of 
 resume-jobs: deps ## 50 jobs of real processes, each killed as a whole at a random instant and resumed from its snapshots
 	$(GO) test -timeout 60m -v -count=1 -run 'TestResumeJobs$$' ./launch -resume.runs 50 -chaos.journal $(abspath $(CHAOS_JOURNAL))
 
-resume: deps ## 100 runs of Fit, and 50 jobs, killed at random instants and started again
+resume: deps ## 100 runs of Fit, 50 loops of gluon and 50 jobs, killed at random instants and started again
 	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./module -resume.runs 100
+	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./gluon -resume.runs 50
 	$(GO) test -timeout 60m -v -count=1 -run 'TestFitResumes$$' ./launch -fit.runs 50
 
 generate: ## functions and tables made from the operator registry

@@ -153,6 +153,9 @@ func (t *Trainer) SetLearningRate(rate float64) error {
 	return nil
 }
 
+// Steps returns the number of steps so far, in all processes of a run that Resume continues.
+func (t *Trainer) Steps() uint64 { return t.steps }
+
 // ScaleLoss multiplies a loss by the loss scale of the present step, 1 without LossScale:
 //
 //	trainer.ScaleLoss(l).Backward()

@@ -201,16 +201,10 @@ func (f *fitting) takeUp(ctx context.Context) error {
 	if r.prefix == "" {
 		return nil
 	}
-	path := checkpoint.RunPath(r.prefix)
-	text, arrays, err := checkpoint.LoadRun(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = f.restore(ctx, text, arrays)
-	}
+	err := trainer.ReadRun(checkpoint.RunPath(r.prefix),
+		func(text []byte, arrays map[string]*nd.Array) error { return f.restore(ctx, text, arrays) })
 	if err != nil {
-		return fmt.Errorf("module: Resume: %s: %w (remove the file to begin anew)", path, err)
+		return fmt.Errorf("module: Resume: %w", err)
 	}
 	return nil
 }

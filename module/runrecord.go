@@ -12,6 +12,8 @@ import (
 // file.
 type runRecord struct {
 	trainer.Run
+	Train json.RawMessage `json:"train,omitempty"` // state of the iterator
+
 	Epoch int `json:"epoch"` // to go on with
 	// of the epoch, to go on with; 0: the epoch has not begun
 	Batch   int  `json:"batch"`

@@ -16,12 +16,11 @@ func someRun() *runRecord {
 		Epochs: []EpochEnd{{Epoch: 1, Train: Scores{{"loss", math.Inf(1)}, {"x", 0.1}}, Samples: 3,
 			Batches: 4, Time: time.Second}}}
 	run := trainer.Run{Identity: []trainer.Identity{{Name: "seed", Value: "1"}}, Steps: 1 << 63,
-		Train: json.RawMessage(`{"a":1}`),
 		Params: []trainer.ParamRecord{{Count: 1, Updates: 2,
 			Own:    trainer.Pair{trainer.Exact(math.Copysign(0, -1)), 1e-300},
 			Shared: trainer.Pair{trainer.Exact(math.NaN())}, States: 3, Collected: true}},
 		Scale: &trainer.ScaleRecord{Value: 0.1, Good: 2, Skipped: 3}}
-	return &runRecord{Run: run, Epoch: 1, Batch: 2, Metric: []byte{1, 2},
+	return &runRecord{Run: run, Train: json.RawMessage(`{"a":1}`), Epoch: 1, Batch: 2, Metric: []byte{1, 2},
 		Checkpoints: []int{1, 2}, History: h.record()}
 }
 

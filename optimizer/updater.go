@@ -146,6 +146,9 @@ func (u *Updater) SetLR(rate float64) error {
 	return nil
 }
 
+// SetRate returns the learning rate of SetLR, if it has been called.
+func (u *Updater) SetRate() (rate float64, ok bool) { return u.rate.Get() }
+
 // String describes the updater by its optimizer and the number of updates.
 func (u *Updater) String() string {
 	if u == nil {

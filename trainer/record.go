@@ -117,6 +117,12 @@ func (t *Trainer) Restore(r *Run, arrays map[string]*nd.Array) error {
 
 // restoreState takes over the optimizer's states of a parameter.
 func (t *Trainer) restoreState(i int, p ParamRecord, arrays map[string]*nd.Array) error {
+	if p.States < 0 && !p.Collected {
+		return nil
+	}
+	if len(t.params[i].Weights) == 0 {
+		return fmt.Errorf("parameter %s has states and no values", t.params[i].Name)
+	}
 	weight := t.params[i].Weights[0]
 	if p.States >= 0 {
 		state := t.updater.NewState(weight)

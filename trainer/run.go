@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -20,8 +21,6 @@ type Run struct {
 	Random   nd.StreamState `json:"random"`
 	Params   []ParamRecord  `json:"params"` // in the order of the optimizer's numbers
 	Scale    *ScaleRecord   `json:"scale,omitempty"`
-
-	Train json.RawMessage `json:"train,omitempty"` // state of the training data
 }
 
 // Identity is one property by which runs are told apart.
@@ -60,6 +59,21 @@ func WriteRun(path string, record any, arrays []checkpoint.Named) error {
 		return err
 	}
 	return checkpoint.SaveRun(path, text, arrays)
+}
+
+// ReadRun lets restore take over the file of a run. It does nothing if there is no file.
+func ReadRun(path string, restore func(text []byte, arrays map[string]*nd.Array) error) error {
+	text, arrays, err := checkpoint.LoadRun(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = restore(text, arrays)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w (remove the file to begin anew)", path, err)
+	}
+	return nil
 }
 
 // SameRun compares the properties of the saved run with the properties of the run that is to
