@@ -78,6 +78,10 @@ type Options struct {
 	// Verify checks the plan of the memory with an independent verifier, in every build.
 	Verify bool
 
+	// Runner makes programs of graphs inside operators ready to run, which is the work of an
+	// executor. Nil: kernels compute these graphs node by node.
+	Runner func(b *Body) *op.Body
+
 	Target Target
 }
 

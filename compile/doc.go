@@ -56,6 +56,14 @@
 // one that only changes a shape renames it. Package graph decides that (AssignStorage); the entry
 // that the others live in is their root, and only roots have slots and buffers.
 //
+// # Graphs inside operators
+//
+// The body of a loop is a graph inside the parameters of an operator. When the kernel of the loop
+// is prepared, it asks for its body, which is compiled once into a [Body]: a program with the same
+// stages, whose inputs and outputs are slots without arrays. The arena of that program is scratch
+// memory of the outer step, so that the outer plan covers it and all steps of the loop use it.
+// [Options].Runner makes a body ready to run; package exec gives it.
+//
 // # Order of a program
 //
 // Steps are in the order of the graph. One segment runs its steps one after the other. Two segments

@@ -41,7 +41,7 @@ func ignores(n *op.Node, k int) bool { return slices.Contains(n.Op.Ignores, k) }
 // says which outputs some step reads, and Free which ones may have a layout.
 func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
 	p := u.prog
-	a := &op.Args{Train: u.trains(n), Threads: u.threads()}
+	a := &op.Args{Train: u.trains(n), Threads: u.threads(), Ready: u.bodies(n)}
 	for _, e := range n.In {
 		d, private := u.draft.private[p.Graph.Entry(e)]
 		if !private {
@@ -123,7 +123,7 @@ func IsDropout(n *op.Node) bool { return n.Op == nn.Dropout.Op || n.Op == nn.Dro
 // need not compute them. A step of which nothing is read is dead, unless it changes a state.
 func newStep(n *op.Node, i int, r *ready, train bool) Step {
 	s := Step{Node: n, Index: i, Stream: graph.Stream(n), Kernel: r.kernel, Scratch: -1,
-		Dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
+		Dead: !slices.Contains(r.args.Need, true) && len(n.Op.Changes(n.Params)) == 0}
 	s.Call.Train = train
 	s.Call.In = make([]op.Tensor, len(r.in))
 	s.Call.Out = make([]op.Tensor, len(r.out))

@@ -41,7 +41,7 @@ func (ex *Executor) options(m mode, single bool) compile.Options {
 		Frozen: m == frozen, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
 		Recompute: c.Recompute, Streams: c.streams(), NoFusion: c.NoFusion ||
 			c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
-		Grads: map[string]op.Req{}, Target: target(train)}
+		Grads: map[string]op.Req{}, Target: target(train), Runner: newBody}
 	for name := range ex.Grads {
 		o.Grads[name] = ex.req(name)
 	}

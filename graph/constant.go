@@ -26,7 +26,7 @@ type folder struct{ value map[op.Entry]op.Tensor }
 
 func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	e := n.Entry(0)
-	if n.NumOutputs() != 1 || n.Draws() || len(n.Op.Mutates) > 0 || n.Op.Update ||
+	if n.NumOutputs() != 1 || n.Draws() || len(n.Op.Changes(n.Params)) > 0 || n.Op.Update ||
 		len(n.After) > 0 || !r.facts.Known(e) {
 		return op.Entry{}
 	}

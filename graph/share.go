@@ -80,7 +80,8 @@ func (c *sharer) number(m *op.Node) {
 
 // sharable reports whether n gives the same whenever its inputs are the same.
 func (c *sharer) sharable(n *op.Node) bool {
-	if n.Grad != nil || n.Draws() || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 {
+	if n.Grad != nil || n.Draws() || len(n.Op.Changes(n.Params)) > 0 || n.Op.Update ||
+		len(n.After) > 0 {
 		return false
 	}
 	for _, e := range n.In {
@@ -135,7 +136,7 @@ func mutatedNodes(order []*op.Node) map[*op.Node]bool {
 		if n.IsVar() {
 			continue
 		}
-		for _, k := range n.Op.Mutates {
+		for _, k := range n.Op.Changes(n.Params) {
 			if k < len(n.In) {
 				set[n.In[k].Node] = true
 			}

@@ -75,7 +75,7 @@ func makePlan(iv *invocation) (*plan, error) {
 		return nil, err
 	}
 	p.updates, p.ignored = make([]bool, len(p.in)), make([]bool, len(p.in))
-	for _, i := range iv.op.Mutates {
+	for _, i := range iv.op.Changes(params) {
 		if i < len(p.in) {
 			p.updates[i] = iv.train || iv.op.Update
 		}

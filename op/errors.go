@@ -103,6 +103,17 @@ func CallSite() string {
 	}
 }
 
+// ownCaller reports whether the caller of the function that calls it belongs to a program, and not
+// to this module's packages of operators.
+func ownCaller() bool {
+	var pcs [1]uintptr
+	n := runtime.Callers(3, pcs[:])
+	f, _ := runtime.CallersFrames(pcs[:n]).Next()
+	rest, ok := strings.CutPrefix(f.Function, reflect.TypeFor[Error]().PkgPath()+"/")
+	family, _, _ := strings.Cut(rest, ".")
+	return !ok || strings.HasSuffix(family, "_test")
+}
+
 // internalFrame reports whether a stack frame belongs to the library: its packages, but not its
 // tests, examples and programs; or to package fmt, which calls methods of arrays.
 func internalFrame(function, file string) bool {

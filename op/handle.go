@@ -18,6 +18,7 @@ type Op struct {
 	Name string // MXNet's name
 	Traits
 	ParamsType reflect.Type
+	Own        bool // declared by a program, outside of gomx's packages of operators
 
 	schema    *schema
 	defined   bool
@@ -32,6 +33,8 @@ type Op struct {
 	neutral   func(p any) bool
 	fill      func(p any) float64 // nil: none
 	draws     func(p any) bool
+	check     func(p any) error // nil: nothing to check
+	changes   func(p any) []int
 	ref       func(p any, a *Args) (*Prepared, error)
 	kernels   map[kernelKey]func(p any, a *Args) (*Prepared, error)
 }
@@ -46,7 +49,7 @@ var registry = map[string]*Op{}
 // variable and call Define in init. It panics when the name is taken or P's tags are wrong.
 func Declare[P any](name string) Handle[P] {
 	typ := reflect.TypeFor[P]()
-	o := &Op{Name: name, ParamsType: typ, schema: newSchema(name, typ),
+	o := &Op{Name: name, ParamsType: typ, schema: newSchema(name, typ), Own: ownCaller(),
 		kernels: map[kernelKey]func(any, *Args) (*Prepared, error){}}
 	register(name, o)
 	return Handle[P]{o}
@@ -136,6 +139,13 @@ func (h Handle[P]) eraseFacts(s *Spec[P]) {
 	if s.Fill != nil {
 		o.fill = func(p any) float64 { return s.Fill(p.(P)) }
 	}
+	o.changes = func(any) []int { return o.Mutates }
+	if s.Changes != nil {
+		o.changes = func(p any) []int { return s.Changes(p.(P)) }
+	}
+	if s.Check != nil {
+		o.check = func(p any) error { return s.Check(p.(P)) }
+	}
 	o.draws = func(any) bool { return o.Random }
 	if s.Draws != nil {
 		o.draws = func(p any) bool { return s.Draws(p.(P)) }
@@ -177,11 +187,9 @@ func Find(name string) (*Op, error) {
 	return nil, fmt.Errorf("unknown operator %q", name)
 }
 
-// outside are MXNet's operators whose bodies are code or graphs of the user, by their kinds.
-var outside = map[string]string{"Custom": "which runs code of the user's program",
-	"_Native":  "which runs code of the user's program",
-	"_NDArray": "which runs code of the user's program", "_foreach": "a loop over a graph",
-	"_while_loop": "a loop over a graph", "_cond": "a choice between graphs"}
+// outside are MXNet's operators whose bodies are code of the user, by their kinds.
+var outside = map[string]string{"_Native": "which runs code of the user's program",
+	"_NDArray": "which runs code of the user's program"}
 
 // All returns every operator once, sorted by name.
 func All() []*Op {
@@ -208,17 +216,28 @@ func (o *Op) Normalize(params any) (any, error) {
 		return nil, WithOp(err, o.Name, "", "")
 	}
 	o.noteIdle(v)
-	return v.Interface(), nil
+	params = v.Interface()
+	if err := o.checkParams(params); err != nil {
+		return nil, err
+	}
+	return params, nil
 }
 
 // ParseParams builds normalized parameters from MXNet's attribute strings; keys of the form
-// __key__ are passed over, unknown keys are errors.
+// __key__ are passed over, unknown keys are errors. Graphs among the parameters stay missing until
+// WithGraphs adds them.
 func (o *Op) ParseParams(attrs map[string]string) (any, error) {
 	p, err := o.schema.parse(attrs)
 	if err != nil {
 		return nil, WithOp(err, o.Name, "", "")
 	}
 	o.noteIdle(reflect.ValueOf(p))
+	if o.NumGraphs() > 0 {
+		return p, nil
+	}
+	if err := o.checkParams(p); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -280,6 +299,9 @@ func (o *Op) Inputs(params any) []Input { return o.inputs(params) }
 
 // Outputs lists the outputs under the given normalized parameters.
 func (o *Op) Outputs(params any) []string { return o.outputs(params) }
+
+// Changes lists the inputs that kernels change in place when training or, with Update, always.
+func (o *Op) Changes(params any) []int { return o.changes(params) }
 
 // NumVisible returns how many outputs composition sees.
 func (o *Op) NumVisible(params any) int { return o.visible(params) }

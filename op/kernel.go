@@ -87,6 +87,10 @@ type Args struct {
 	Threads int    // configured cores; a kernel may use up to this many threads
 
 	Device device.Device // where the kernel will run: set by Prepare and Serves
+
+	// Ready makes graphs among the parameters ready to run: the runner of bodies that an executor
+	// gives. Nil: kernels compute such graphs node by node.
+	Ready func(b BodyArgs) (*Body, error)
 }
 
 // Chooses reports whether the kernel may choose the layout of output i.

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Node is a vertex of a graph: a variable, or an operator applied to entries. A node is immutable
@@ -75,12 +76,7 @@ func (n *Node) Mutates(i int) bool {
 	if n.Op == nil {
 		return false
 	}
-	for _, m := range n.Op.Mutates {
-		if m == i {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(n.Op.changes(n.Params), i)
 }
 
 // Draws reports whether the node draws random numbers.

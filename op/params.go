@@ -25,7 +25,7 @@ import (
 // after the name: required, not, auto (set from the number of inputs), run (a float64 that changes
 // from call to call, such as a learning rate: kernels are not prepared for its value but read it
 // from the Call, by Handle.At), idle (accepted without effect: a value that is not zero is noted
-// once, by Notice).
+// once, by Notice), graph (a *Graph, which is no attribute: see Graph).
 type ParamSpec struct {
 	Name    string   // MXNet's attribute name
 	Field   string   // Go field
@@ -40,6 +40,7 @@ type ParamSpec struct {
 	Auto     bool // number of inputs
 	Run      bool // read at run time
 	Idle     bool // without effect: notices say so where it is given
+	Graph    bool // a *Graph, not an attribute
 	min, max *float64
 	index    int
 }
@@ -94,7 +95,9 @@ func newSchema(opName string, typ reflect.Type) *schema {
 		if p.Run {
 			s.run = append(s.run, f.Offset)
 		}
-		s.byName[p.Name] = len(s.params)
+		if !p.Graph {
+			s.byName[p.Name] = len(s.params)
+		}
 		s.params = append(s.params, p)
 	}
 	return s
@@ -104,9 +107,10 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 	name, options, _ := strings.Cut(f.Tag.Get("op"), ",")
 	opts := strings.Split(options, ",")
 	for _, o := range opts {
-		if !slices.Contains([]string{"", "required", "not", "auto", "run", "idle"}, o) {
-			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto, run "+
-				"or idle", f.Name, o))
+		if !slices.Contains([]string{"", "required", "not", "auto", "run", "idle",
+			"graph"}, o) {
+			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto, run, "+
+				"idle or graph", f.Name, o))
 		}
 	}
 	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"),
@@ -115,7 +119,7 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 			"required"),
 		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"),
 		Run:  slices.Contains(opts, "run"),
-		Idle: slices.Contains(opts, "idle")}
+		Idle: slices.Contains(opts, "idle"), Graph: slices.Contains(opts, "graph")}
 	if e := f.Tag.Get("enum"); e != "" {
 		p.Enum = strings.Split(e, "|")
 	}
@@ -141,6 +145,12 @@ func boundTag(f reflect.StructField, key string) *float64 {
 func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
 	if _, dup := s.byName[p.Name]; dup {
 		return "declared twice"
+	}
+	if p.Graph != (f.Type == reflect.TypeFor[*Graph]()) {
+		return "a *Graph and the option graph go together"
+	}
+	if p.Graph {
+		return ""
 	}
 	v := reflect.New(f.Type)
 	_, isOpt := v.Interface().(optional)
@@ -177,6 +187,9 @@ func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
 func (s *schema) normalize(v reflect.Value) error {
 	for i := range s.params {
 		p := &s.params[i]
+		if p.Graph {
+			continue
+		}
 		f := v.Field(p.index)
 		if err := p.normalize(f); err != nil {
 			return err
@@ -288,6 +301,9 @@ func hiddenKey(key string) bool {
 func (s *schema) finish(v reflect.Value, given []bool) error {
 	for i := range s.params {
 		p := &s.params[i]
+		if p.Graph {
+			continue
+		}
 		f := v.Field(p.index)
 		if given[i] && f.IsZero() {
 			if err := p.bounds(f.Addr().Interface()); err != nil {
@@ -303,9 +319,11 @@ func (s *schema) finish(v reflect.Value, given []bool) error {
 }
 
 func (s *schema) names() []string {
-	names := make([]string, len(s.params))
-	for i, p := range s.params {
-		names[i] = p.Name
+	var names []string
+	for _, p := range s.params {
+		if !p.Graph {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }
@@ -317,6 +335,9 @@ func (s *schema) format(params any) map[string]string {
 	attrs := map[string]string{}
 	for i := range s.params {
 		p := &s.params[i]
+		if p.Graph {
+			continue
+		}
 		f := v.Field(p.index)
 		text := formatValue(f.Addr().Interface())
 		if p.Not {
@@ -349,6 +370,32 @@ func (s *schema) setAuto(params any, n int) any {
 		}
 	}
 	return params
+}
+
+// graphs returns the graphs among the parameters, in the order of the fields.
+func (s *schema) graphs(params any) (list []*Graph) {
+	for i := range s.params {
+		if p := &s.params[i]; p.Graph {
+			list = append(list, reflect.ValueOf(params).Field(p.index).Interface().(*Graph))
+		}
+	}
+	return list
+}
+
+// withGraphs stores one graph in each field that holds graphs.
+func (s *schema) withGraphs(params any, list []*Graph) any {
+	if len(list) == 0 {
+		return params
+	}
+	v := reflect.New(s.typ).Elem()
+	v.Set(reflect.ValueOf(params))
+	for i := range s.params {
+		if p := &s.params[i]; p.Graph {
+			v.Field(p.index).Set(reflect.ValueOf(list[0]))
+			list = list[1:]
+		}
+	}
+	return v.Interface()
 }
 
 // appendKey appends an encoding of params that is equal for equal parameters only.
@@ -404,6 +451,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 		for i := range v.NumField() {
 			b = appendValue(b, v.Field(i))
 		}
+	case reflect.Pointer:
+		b = v.Interface().(*Graph).appendKey(b)
 	default:
 		panic("op: parameter of kind " + v.Kind().String())
 	}

@@ -41,6 +41,13 @@ type Spec[P any] struct {
 	// Visible is the number of outputs that composition sees, from the first on; nil: all.
 	Visible func(p P) int
 
+	// Check reports parameters that contradict each other or their graphs; nil: none do. It is
+	// called once the graphs are known, before any function below.
+	Check func(p P) error
+	// Changes lists the inputs that Traits.Mutates would list where they depend on parameters;
+	// nil: Traits.Mutates.
+	Changes func(p P) []int
+
 	// Infer fills in unknown shapes of inputs and outputs in both directions; it is called until
 	// nothing changes and must accept nil (unknown) everywhere. Required.
 	Infer func(p P, in, out []dtype.Shape) error

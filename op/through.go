@@ -37,6 +37,35 @@ func (g *Grad) Through(formula func(in []Entry) []Entry) []Entry {
 	return in
 }
 
+// Backprop returns the gradients of wrt, given the gradients heads that flow into outs: the zero
+// Entry where none flows. It is the reverse accumulation of Through for a graph inside an operator,
+// whose variables are among wrt or let no gradient flow. An operator without gradient is an error
+// that names it.
+func Backprop(outs, heads, wrt []Entry) (grads []Entry, err error) {
+	defer Recover(&err)
+	r := &retrace{inputs: map[Entry]bool{}, needs: map[*Node]bool{}, grads: map[Entry]Entry{},
+		seen: map[*Node]bool{}}
+	for _, e := range wrt {
+		r.inputs[e] = true
+	}
+	for i, e := range outs {
+		if !heads[i].Valid() {
+			continue
+		}
+		if r.add(e, heads[i]); !r.inputs[e] {
+			r.visit(wrt, e.Node)
+		}
+	}
+	for _, n := range slices.Backward(r.order) {
+		r.back(n)
+	}
+	grads = make([]Entry, len(wrt))
+	for i, e := range wrt {
+		grads[i] = r.grads[e]
+	}
+	return grads, nil
+}
+
 // retrace is reverse accumulation over the nodes of a formula.
 type retrace struct {
 	inputs map[Entry]bool // whose gradients are wanted
@@ -91,7 +120,7 @@ func (r *retrace) back(n *Node) {
 	}
 	need := make([]bool, len(n.In))
 	for i, e := range n.In {
-		need[i] = r.inputs[e] || r.needs[e.Node]
+		need[i] = (r.inputs[e] || r.needs[e.Node]) && !n.Mutates(i)
 	}
 	in, err := Gradient(n, heads, need)
 	if err != nil {

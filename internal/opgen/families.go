@@ -3,6 +3,7 @@ package main
 // Importing a family registers its operators.
 import (
 	_ "gomx/op/contrib"
+	_ "gomx/op/control"
 	_ "gomx/op/index"
 	_ "gomx/op/linalg"
 	_ "gomx/op/loss"
