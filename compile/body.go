@@ -20,7 +20,7 @@ type Body struct {
 // bodies returns the function that compiles the graphs inside node n and makes them ready to run;
 // nil where the node has none, or where nothing is injected that runs them.
 func (u *Unit) bodies(n *op.Node) func(op.BodyArgs) (*op.Body, error) {
-	if u.opt.Runner == nil || n.Op.NumGraphs() == 0 {
+	if u.opt.Target.Runner == nil || n.Op.NumGraphs() == 0 {
 		return nil
 	}
 	return func(a op.BodyArgs) (*op.Body, error) {
@@ -28,7 +28,7 @@ func (u *Unit) bodies(n *op.Node) func(op.BodyArgs) (*op.Body, error) {
 		if err != nil {
 			return nil, err
 		}
-		return u.opt.Runner(b), nil
+		return u.opt.Target.Runner(b), nil
 	}
 }
 

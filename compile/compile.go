@@ -78,10 +78,6 @@ type Options struct {
 	// Verify checks the plan of the memory with an independent verifier, in every build.
 	Verify bool
 
-	// Runner makes programs of graphs inside operators ready to run, which is the work of an
-	// executor. Nil: kernels compute these graphs node by node.
-	Runner func(b *Body) *op.Body
-
 	Target Target
 }
 
@@ -91,6 +87,10 @@ type Target struct {
 	Tier    device.Tier // fastest tier of kernels to use
 	Threads int         // most threads of a kernel; 0 means 1
 	Layouts bool        // kernels of the processor may work on arrays in blocked layouts
+
+	// Runner makes programs of graphs inside operators ready to run, which is the work of an
+	// executor. Nil: kernels compute these graphs node by node.
+	Runner func(b *Body) *op.Body
 }
 
 // onHost reports whether everything runs on processors.

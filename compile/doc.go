@@ -62,7 +62,7 @@
 // is prepared, it asks for its body, which is compiled once into a [Body]: a program with the same
 // stages, whose inputs and outputs are slots without arrays. The arena of that program is scratch
 // memory of the outer step, so that the outer plan covers it and all steps of the loop use it.
-// [Options].Runner makes a body ready to run; package exec gives it.
+// [Target].Runner makes a body ready to run; package exec gives it.
 //
 // # Order of a program
 //

@@ -41,7 +41,7 @@ func (ex *Executor) options(m mode, single bool) compile.Options {
 		Frozen: m == frozen, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
 		Recompute: c.Recompute, Streams: c.streams(), NoFusion: c.NoFusion ||
 			c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
-		Grads: map[string]op.Req{}, Target: target(train), Runner: newBody}
+		Grads: map[string]op.Req{}, Target: target(train)}
 	for name := range ex.Grads {
 		o.Grads[name] = ex.req(name)
 	}
@@ -62,7 +62,7 @@ func (c *Config) streams() int {
 
 // target describes the kernels of this machine.
 func target(train bool) compile.Target {
-	t := compile.Target{Tier: device.MaxTier(), Threads: device.Cores()}
+	t := compile.Target{Tier: device.MaxTier(), Threads: device.Cores(), Runner: newBody}
 	t.Layouts = cpu.HasC && t.Tier >= device.TierC && (!train || cpu.HasBlocks())
 	return t
 }

@@ -118,7 +118,8 @@ func (g *Graph) appendKey(b []byte) []byte {
 	return append(binary.AppendVarint(b, int64(len(key))), key...)
 }
 
-// encode spells operators, parameters and connections; names of nodes are left out.
+// encode spells operators, parameters and connections; names of nodes are left out. A node with a
+// gradient of its own is equal to itself only.
 func (g *Graph) encode() string {
 	var b []byte
 	id := map[*Node]int64{}
@@ -140,6 +141,9 @@ func (g *Graph) encode() string {
 		}
 		for _, e := range n.In {
 			entry(e)
+		}
+		if n.Grad != nil {
+			b = fmt.Appendf(b, "%p", n)
 		}
 	}
 	b = append(b, 0)

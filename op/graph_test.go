@@ -61,7 +61,7 @@ func TestGraphParameters(t *testing.T) {
 	}
 	for want, list := range map[string][]*op.Graph{"0 graphs, want 1": {}, "missing": {nil},
 		"two inputs are called \"x\"": {sum("x", "x")},
-		"1 inputs": {op.NewGraph([]op.Entry{op.Var("x").Entry(0)})}} {
+		"1 inputs":                    {op.NewGraph([]op.Entry{op.Var("x").Entry(0)})}} {
 		if _, err := withGraph.WithGraphs(p, list); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)

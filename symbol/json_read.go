@@ -3,6 +3,7 @@ package symbol
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ type jsonNode struct {
 	Param       map[string]string `json:"param"` // before 0.9
 	Inputs      []jsonEntry       `json:"inputs"`
 	ControlDeps []int             `json:"control_deps"`
-	Subgraphs   []json.RawMessage `json:"subgraphs"`
+	Subgraphs   []jsonGraph       `json:"subgraphs"`
 	Backward    int               `json:"backward_source_id"`
 }
 
@@ -48,24 +49,55 @@ func Load(data []byte) (*Symbol, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{version: version, numpy: g.numpyShapes(), nodes: make([]*op.Node, len(g.Nodes))}
+	l := &loader{version: version, numpy: g.numpyShapes()}
+	outputs, err := l.graph(&g)
+	if err != nil {
+		return nil, fmt.Errorf("symbol: %w", err)
+	}
+	s := &Symbol{outputs: outputs}
+	return s, s.checkNames()
+}
+
+// graph builds the nodes of a graph and returns its heads.
+func (l *loader) graph(g *jsonGraph) ([]op.Entry, error) {
+	l.nodes = make([]*op.Node, len(g.Nodes))
 	for i := range g.Nodes {
 		if err := l.add(i, &g.Nodes[i]); err != nil {
-			return nil, fmt.Errorf("symbol: node %d (%s): %w", i, g.Nodes[i].Name, err)
+			return nil, fmt.Errorf("node %d (%s): %w", i, g.Nodes[i].Name, err)
 		}
 	}
-	s := &Symbol{}
+	var outputs []op.Entry
 	for i, h := range g.Heads {
 		e, err := l.entry(h, len(l.nodes))
 		if err != nil {
-			return nil, fmt.Errorf("symbol: head %d: %w", i, err)
+			return nil, fmt.Errorf("head %d: %w", i, err)
 		}
-		s.outputs = append(s.outputs, e)
+		outputs = append(outputs, e)
 	}
-	if len(s.outputs) == 0 {
-		return nil, fmt.Errorf("symbol: the file names no heads")
+	if len(outputs) == 0 {
+		return nil, errors.New("the file names no heads")
 	}
-	return s, s.checkNames()
+	return outputs, nil
+}
+
+// deepest is the number of graphs inside each other that a file may have.
+const deepest = 16
+
+// graphs builds the graphs inside a node.
+func (l *loader) graphs(list []jsonGraph) ([]*op.Graph, error) {
+	var graphs []*op.Graph
+	for i := range list {
+		if l.depth == deepest {
+			return nil, fmt.Errorf("graphs inside each other, want at most %d", deepest)
+		}
+		inner := &loader{version: l.version, numpy: l.numpy, depth: l.depth + 1}
+		outputs, err := inner.graph(&list[i])
+		if err != nil {
+			return nil, fmt.Errorf("subgraph %d: %w", i, err)
+		}
+		graphs = append(graphs, op.NewGraph(outputs))
+	}
+	return graphs, nil
 }
 
 // version reads mxnet_version, 800 (0.8.0) when it is missing.
@@ -99,6 +131,7 @@ func (g *jsonGraph) numpyShapes() bool {
 type loader struct {
 	version int
 	numpy   bool // () and extents of zero are shapes, not unknown ones
+	depth   int  // number of graphs around the one that is built
 	nodes   []*op.Node
 }
 
@@ -120,15 +153,13 @@ func (l *loader) entry(e jsonEntry, before int) (op.Entry, error) {
 
 // add builds node i.
 func (l *loader) add(i int, j *jsonNode) error {
-	if _, err := op.Find(j.Op); err != nil && j.Op != "null" {
-		return err
-	}
-	if len(j.Subgraphs) > 0 {
-		return fmt.Errorf("operator %s has subgraphs, which gomx does not run", j.Op)
-	}
 	attrs := map[string]string{}
 	for _, m := range []map[string]string{j.Param, j.Attr, j.Attrs} {
 		maps.Copy(attrs, m)
+	}
+	o, err := operator(j.Op, attrs)
+	if err != nil {
+		return err
 	}
 	n := &op.Node{Name: j.Name}
 	for k, e := range j.Inputs {
@@ -152,14 +183,19 @@ func (l *loader) add(i int, j *jsonNode) error {
 		}
 		return nil
 	}
-	n.Op = op.Lookup(j.Op)
-	return l.finish(n, attrs)
+	graphs, err := l.graphs(j.Subgraphs)
+	if err != nil {
+		return err
+	}
+	n.Op = o
+	return l.finish(n, attrs, graphs)
 }
 
 // finish parses the parameters of an operator node and adds the input variables and attributes that
 // old versions left out.
-func (l *loader) finish(n *op.Node, attrs map[string]string) error {
+func (l *loader) finish(n *op.Node, attrs map[string]string, graphs []*op.Graph) error {
 	hidden := takeHidden(attrs)
+	custom, isCustom := takeCustom(n.Op, attrs)
 	upgradeAttrs(n.Op.Name, attrs, l.version)
 	if l.numpy && slices.ContainsFunc(n.Op.Params(),
 		func(p op.ParamSpec) bool { return p.Name == numpyAttr }) {
@@ -169,11 +205,18 @@ func (l *loader) finish(n *op.Node, attrs map[string]string) error {
 	if err != nil {
 		return err
 	}
+	if len(graphs) > 0 || n.Op.NumGraphs() > 0 {
+		if p, err = n.Op.WithGraphs(p, graphs); err != nil {
+			return err
+		}
+	}
 	if n.Op.Variadic {
 		p = n.Op.WithCount(p, len(n.In))
 	}
 	n.Params = p
-	n.Attrs = attrs
+	if n.Attrs = attrs; isCustom {
+		attrs[customType] = custom
+	}
 	restoreHidden(n, hidden)
 	inputs := n.Op.Inputs(p)
 	for k := len(n.In); k < len(inputs) && l.version < 900; k++ {

@@ -18,17 +18,28 @@ func (s *Symbol) JSON() ([]byte, error) {
 	if err := s.checkNames(); err != nil {
 		return nil, err
 	}
-	nodes := s.Nodes()
+	attrs := fmt.Sprintf("{\"mxnet_version\": [\"int\", %d]}", mxnetVersion)
+	if slices.ContainsFunc(s.Nodes(), numpyShapes) {
+		attrs = fmt.Sprintf("{\n    \"is_np_shape\": [\"int\", 1], \n    "+
+			"\"mxnet_version\": [\"int\", %d]\n  }", mxnetVersion)
+	}
+	return []byte("{" + graphText(s.outputs) + ", \n  \"attrs\": " + attrs + "\n}"), nil
+}
+
+// graphText writes the fields of a graph but for its attributes.
+func graphText(outputs []op.Entry) string {
+	nameNodes(outputs)
 	w := &jsonWriter{id: map[*op.Node]int{}, versions: versions{}}
 	rows, args := []int{0}, []int{}
+	nodes := op.Topo(outputs)
 	for i, n := range nodes {
 		w.id[n] = i
-		rows = append(rows, rows[i]+n.NumOutputs())
+		rows = append(rows, rows[i]+fileOutputs(n))
 		if n.IsVar() {
 			args = append(args, i)
 		}
 	}
-	w.b.WriteString("{\n  \"nodes\": [")
+	w.b.WriteString("\n  \"nodes\": [")
 	for i, n := range nodes {
 		if i > 0 {
 			w.b.WriteString(", ")
@@ -38,14 +49,17 @@ func (s *Symbol) JSON() ([]byte, error) {
 	w.b.WriteString("\n  ], \n")
 	w.field("arg_nodes", w.list(ints(args)))
 	w.field("node_row_ptr", w.list(ints(rows)))
-	w.field("heads", w.list(w.entries(s.outputs, make([]int, len(s.outputs)))))
-	if slices.ContainsFunc(nodes, numpyShapes) {
-		fmt.Fprintf(&w.b, "  \"attrs\": {\n    \"is_np_shape\": [\"int\", 1], \n    "+
-			"\"mxnet_version\": [\"int\", %d]\n  }\n}", mxnetVersion)
-	} else {
-		fmt.Fprintf(&w.b, "  \"attrs\": {\"mxnet_version\": [\"int\", %d]}\n}", mxnetVersion)
+	fmt.Fprintf(&w.b, "  \"heads\": %s", w.list(w.entries(outputs, make([]int, len(outputs)))))
+	return w.b.String()
+}
+
+// fileOutputs returns the number of outputs that MXNet counts. The values that loops save for their
+// gradients are outputs here only.
+func fileOutputs(n *op.Node) int {
+	if !n.IsVar() && n.Op.NumGraphs() > 0 {
+		return n.NumVisible()
 	}
-	return []byte(w.b.String()), nil
+	return n.NumOutputs()
 }
 
 // numpyShapes reports whether an operator takes its shape as numpy does.
@@ -64,7 +78,9 @@ func (w *jsonWriter) field(key, value string) { fmt.Fprintf(&w.b, "  %q: %s, \n"
 func (w *jsonWriter) node(n *op.Node) {
 	opName := "null"
 	if !n.IsVar() {
-		opName = n.Op.Name
+		if opName = n.Op.Name; isCustom(n.Op, n.Attrs) {
+			opName = customOp
+		}
 	}
 	fmt.Fprintf(&w.b, "\n    {\n      \"op\": %s, \n      \"name\": %s, \n", quote(opName),
 		quote(n.Name))
@@ -80,7 +96,22 @@ func (w *jsonWriter) node(n *op.Node) {
 		}
 		w.b.WriteString(", \n      \"control_deps\": " + indent(w.list(ints(deps)), "    "))
 	}
+	if !n.IsVar() && n.Op.NumGraphs() > 0 {
+		w.graphs(n)
+	}
 	w.b.WriteString("\n    }")
+}
+
+// graphs writes the graphs inside a node.
+func (w *jsonWriter) graphs(n *op.Node) {
+	w.b.WriteString(", \n      \"subgraphs\": [")
+	for i, g := range n.Op.Graphs(n.Params) {
+		if i > 0 {
+			w.b.WriteString(", ")
+		}
+		w.b.WriteString(indent("\n{"+graphText(g.Outputs)+"\n}", "        "))
+	}
+	w.b.WriteString("\n      ]")
 }
 
 func indent(s, by string) string { return strings.ReplaceAll(s, "\n", "\n"+by) }

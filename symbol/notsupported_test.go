@@ -17,9 +17,8 @@ import (
 func TestOperatorsOfOtherKinds(t *testing.T) {
 	for name, want := range map[string]string{
 		"_npi_add": "NumPy operators", "_np_sum": "NumPy operators",
-		"_npx_nonzero": "NumPy operators", "Custom": "is not supported yet",
-		"_foreach": "is not supported yet", "_while_loop": "is not supported yet",
-		"_cond": "is not supported yet", "Nope": "unknown operator",
+		"_npx_nonzero": "NumPy operators", "_Native": "is not supported yet",
+		"_NDArray": "is not supported yet", "Nope": "unknown operator",
 	} {
 		for _, subgraphs := range []string{"", `, "subgraphs": [{}]`} {
 			file := fmt.Sprintf(`{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": %q, "name": "layer7", "inputs": [[0, 0, 0]]%s}],`+
