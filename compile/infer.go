@@ -112,6 +112,14 @@ func (r *Inferred) seed(given Given) error {
 	return nil
 }
 
+// Declared returns the shape and the type that the attributes of a variable state: a shape has -1
+// for unknown extents, and is nil if there is none; the type is dtype.Unknown then.
+func Declared(v *op.Node) (shape dtype.Shape, typ dtype.Type, err error) {
+	typ = dtype.Unknown
+	err = seedFromAttrs(v, &shape, &typ)
+	return shape, typ, err
+}
+
 // seedFromAttrs reads __shape__ and __dtype__, the attributes of MXNet's variables; in files an
 // extent of 0 is unknown, and a type of -1.
 func seedFromAttrs(n *op.Node, shape *dtype.Shape, typ *dtype.Type) error {

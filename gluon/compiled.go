@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gomx/device"
+	"gomx/engine"
 	"gomx/exec"
 	"gomx/graph"
 	nd "gomx/ndarray"
@@ -18,6 +20,7 @@ type compiled struct {
 	fn    *exec.Func
 	outs  []op.Desc
 
+	inputs []argument
 	held   []holding
 	wanted []*nd.Array // captured arrays whose gradients are computed, in the order of fn's
 	args   []int       // positions of the inputs whose gradients are computed
@@ -48,24 +51,34 @@ func (c *compiled) current() bool {
 // close frees the memory of calls. Calls under way go on.
 func (c *compiled) close() { c.fn.Close() }
 
-// trace records the network for arguments.
-func (h *hybrid) trace(in []*nd.Array) (*nd.Traced, error) {
-	h.traces++
-	var tape *nd.Tape
-	for _, a := range in {
-		if tape = a.Tape(); tape != nil {
-			break
+// describe returns the facts about arguments that a graph depends on.
+func describe(in []*nd.Array) []argument {
+	list := make([]argument, len(in))
+	for i, a := range in {
+		x := argument{name: "data", shape: a.Shape(), typ: a.DType()}
+		if len(in) > 1 {
+			x.name += strconv.Itoa(i)
 		}
+		if t := a.Tape(); t != nil {
+			x.taped, x.training, x.wanted = true, t.Training(), a.Differentiated()
+		}
+		list[i] = x
 	}
-	t := nd.NewTracing(in[0].Engine(), in[0].Device(), tape != nil && tape.Training(), tape != nil)
+	return list
+}
+
+// trace records the network for arguments on a device.
+func (h *hybrid) trace(eng *engine.Engine, dev device.Device, in []argument) (*nd.Traced, error) {
+	h.traces++
+	taped, training := false, false
+	for _, a := range in {
+		taped, training = taped || a.taped, training || a.training
+	}
+	t := nd.NewTracing(eng, dev, training, taped)
 	defer t.Abandon()
 	args := make([]*nd.Array, len(in))
 	for i, a := range in {
-		name := "data"
-		if len(in) > 1 {
-			name += strconv.Itoa(i)
-		}
-		args[i] = t.Input(name, a.Shape(), a.DType())
+		args[i] = t.Input(a.name, a.shape, a.typ)
 	}
 	at := nd.RandomState()
 	g, err := t.Finish(h.call(args))
@@ -77,27 +90,24 @@ func (h *hybrid) trace(in []*nd.Array) (*nd.Traced, error) {
 
 // compile traces and compiles the network for arguments.
 func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
-	g, err := h.trace(in)
+	c := &compiled{inputs: describe(in)}
+	eng, dev := in[0].Engine(), in[0].Device()
+	g, err := h.trace(eng, dev, c.inputs)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiled{graph: g}
-	cfg := exec.FuncConfig{Engine: in[0].Engine(), Device: in[0].Device(),
-		Held: map[string]*nd.Array{}, Draws: g.Draws, NoFusion: h.config.noFusion,
-		Without: h.config.without, Recompute: h.config.recompute, Streams: h.config.streams}
-	for _, a := range in {
-		if t := a.Tape(); t != nil {
-			c.record = true
-			cfg.Train = t.Training()
-		}
-	}
-	for i, a := range in {
-		want := a.Tape() != nil && a.Differentiated()
-		if want {
+	c.graph = g
+	cfg := exec.FuncConfig{Engine: eng, Device: dev, Held: map[string]*nd.Array{}, Draws: g.Draws,
+		NoFusion: h.config.noFusion, Without: h.config.without, Recompute: h.config.recompute,
+		Streams: h.config.streams}
+	for i, a := range c.inputs {
+		c.record = c.record || a.taped
+		cfg.Train = cfg.Train || a.training
+		if a.wanted {
 			c.args = append(c.args, i)
 		}
-		cfg.Inputs = append(cfg.Inputs, exec.FuncInput{Name: g.Inputs[i].Name, Shape: a.Shape(),
-			Type: a.DType(), Wanted: want})
+		cfg.Inputs = append(cfg.Inputs, exec.FuncInput{Name: g.Inputs[i].Name, Shape: a.shape,
+			Type: a.typ, Wanted: a.wanted})
 	}
 	owners := map[*nd.Array]*Param{}
 	for _, p := range h.params().All() {

@@ -1,6 +1,7 @@
 package gluon
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,7 +16,7 @@ import (
 
 // Spec describes a parameter before it has values.
 type Spec struct {
-	// Shape has 0 where the first call finds the extent.
+	// Shape has 0 where the first call finds the extent; nil: not even the number of axes is known.
 	Shape nd.Shape
 	DType dtype.Type
 	// Init gives the first values; the name of the parameter does not matter. nil: the initializer
@@ -149,6 +150,9 @@ func (p *Param) make(extents []int) *[]*nd.Array {
 // complete returns the shape with the extents that were not known.
 func (p *Param) complete(extents []int) (nd.Shape, error) {
 	shape := p.Shape.Clone()
+	if shape == nil {
+		return nil, errors.New("its shape is not known yet: call the block once")
+	}
 	for i, d := range shape {
 		if d != 0 {
 			continue
@@ -163,7 +167,16 @@ func (p *Param) complete(extents []int) (nd.Shape, error) {
 }
 
 // known reports whether all extents are known.
-func (p *Param) known() bool { return !slices.Contains(p.Shape, 0) }
+func (p *Param) known() bool { return p.Shape != nil && !slices.Contains(p.Shape, 0) }
+
+// settle fills in the extents that are not known.
+func (p *Param) settle(shape nd.Shape) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.known() {
+		p.Shape = shape.Clone()
+	}
+}
 
 // fill makes arrays with initial values. The caller holds mu.
 func (p *Param) fill(shape nd.Shape) error {
@@ -185,7 +198,7 @@ func (p *Param) fill(shape nd.Shape) error {
 func (p *Param) put(values *nd.Array, devices []device.Device) error {
 	values = p.constrain(values)
 	shape := values.Shape()
-	if len(shape) != len(p.Shape) {
+	if p.Shape != nil && len(shape) != len(p.Shape) {
 		return fmt.Errorf("values of shape %v, want %v", shape, p.Shape)
 	}
 	for i, d := range p.Shape {

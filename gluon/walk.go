@@ -40,6 +40,9 @@ func childrenOf(block any) []child {
 	if d, ok := block.(Declarer); ok {
 		d.Declare()
 	}
+	if b, ok := block.(*SymbolBlock); ok {
+		return b.parts()
+	}
 	v := reflect.ValueOf(block)
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {

@@ -275,3 +275,25 @@ func substitute(entries []op.Entry, swap func(e op.Entry) (op.Entry, bool)) []op
 	}
 	return out
 }
+
+// PassFunctions takes the nodes that stand for a [Function] out of a traced graph that is not going
+// to be differentiated: their outputs are the results of Forward.
+func PassFunctions(g *Traced) {
+	g.Outputs = substitute(g.Outputs, func(e op.Entry) (op.Entry, bool) {
+		return e, e.Node.IsVar()
+	})
+	through := func(e op.Entry) op.Entry {
+		for e.Node.Op == tracedFunction.Op {
+			e = e.Node.In[e.Index]
+		}
+		return e
+	}
+	for i, e := range g.Outputs {
+		g.Outputs[i] = through(e)
+	}
+	for _, n := range op.Topo(g.Outputs) {
+		for i, e := range n.In {
+			n.In[i] = through(e)
+		}
+	}
+}

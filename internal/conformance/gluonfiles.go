@@ -3,8 +3,12 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
+	"gomx/checkpoint"
 	"gomx/dtype"
 	"gomx/gluon"
 	"gomx/gluon/nn"
@@ -56,6 +60,8 @@ func (c *filesCase) run(env Env) error {
 		return c.prefixed(env)
 	case "shared":
 		return c.shared(env)
+	case "export":
+		return c.exported(env)
 	case "trainer_states":
 		return c.trainerStates(env)
 	}
@@ -116,6 +122,9 @@ func (c *filesCase) load(env Env, net *gluon.Net) error {
 	}
 	for _, r := range c.Arrays {
 		p := net.Params().Get(r.Name)
+		if _, plain, ok := strings.Cut(r.Name, ":"); ok {
+			p = net.Params().Get(plain)
+		}
 		if p == nil {
 			return fmt.Errorf("no parameter %s", r.Name)
 		}
@@ -123,6 +132,11 @@ func (c *filesCase) load(env Env, net *gluon.Net) error {
 			return err
 		}
 	}
+	return c.outputs(env, net)
+}
+
+// outputs compares the outputs of a network.
+func (c *filesCase) outputs(env Env, net *gluon.Net) error {
 	a, err := c.Input.array()
 	if err != nil {
 		return err
@@ -150,4 +164,44 @@ func (c *filesCase) load(env Env, net *gluon.Net) error {
 		}
 	}
 	return nil
+}
+
+// exported imports a symbol that MXNet has exported, with its parameters, and compares the outputs;
+// then it exports what it has imported and compares them again.
+func (c *filesCase) exported(env Env) error {
+	net, err := gluon.Import(env.Golden.Path(filesFolder+c.Symbol), []string{"data"}, "")
+	if err != nil {
+		return err
+	}
+	var want []string
+	if err := json.Unmarshal(c.SymbolBlockParams, &want); err != nil {
+		return err
+	}
+	if got := slices.Sorted(slices.Values(net.Params().Names())); !slices.Equal(got, want) {
+		return fmt.Errorf("parameters %v, want %v", got, want)
+	}
+	if err := c.load(env, net); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "export")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	prefix := filepath.Join(dir, "net")
+	if err := net.Export(prefix, c.Epoch); err != nil {
+		return err
+	}
+	again, err := gluon.Import(checkpoint.SymbolPath(prefix), []string{"data"}, "")
+	if err != nil {
+		return fmt.Errorf("exported again: %w", err)
+	}
+	again.Unhybridize()
+	if err := again.Init(nil, gluon.On(env.Device)); err != nil {
+		return err
+	}
+	if err := again.Load(checkpoint.ParamsPath(prefix, c.Epoch)); err != nil {
+		return fmt.Errorf("exported again: %w", err)
+	}
+	return c.outputs(env, again)
 }
