@@ -177,4 +177,9 @@ func TestJournalBuildsABackup(t *testing.T) {
 	if len(h.me.Out.Events) != 1 || h.me.Out.Events[0].Kind != ps.EventDiverged {
 		t.Errorf("events %+v about a backup that does not keep up", h.me.Out.Events)
 	}
+	h.me.Out.Reset()
+	j.peer.phase = ended
+	if j.tickPeer(); len(h.me.Out.Events) > 0 {
+		t.Errorf("a backup that counts is given up: %+v", h.me.Out.Events)
+	}
 }

@@ -195,9 +195,9 @@ func TestCommittedPushesAreNotRepeated(t *testing.T) {
 
 // TestAPullOfManyRowsIsCut reads more rows of a block than a message may have bytes for.
 func TestAPullOfManyRowsIsCut(t *testing.T) {
-	d := joinedDrill(t, Config{SliceSize: 2 * node.TickLimit}, 1)
-	const size = node.TickLimit / 2
-	table, _, err := d.Table(d.at, 1, TableSpec{Rows: 4, RowSize: size}, 0)
+	d := joinedDrill(t, Config{SliceSize: node.MaxSlice}, 1)
+	const size = node.TickLimit / 2 // one block of MaxSlice bytes
+	table, _, err := d.Table(d.at, 1, TableSpec{Rows: node.MaxSlice / size, RowSize: size}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
