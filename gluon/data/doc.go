@@ -42,7 +42,7 @@
 //
 // # Jobs and resumed runs
 //
-// [Share] and [JobShare] divide the batches of an epoch among the workers of a job. A loader
+// [Share] and [InJob] divide the batches of an epoch among the workers of a job. A loader
 // implements io.Stateful: State describes its epoch and its position, and a loader of the same
 // configuration continues there, also in another process and with another number of workers.
 //

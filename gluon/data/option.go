@@ -69,9 +69,9 @@ func On(d device.Device) Option { return func(c *config) { c.dev = d } }
 // same number of batches: the remainder of an epoch is left out.
 func Share(rank, of int) Option { return func(c *config) { c.rank, c.of = rank, of } }
 
-// JobShare is Share for the rank of this worker in the job of a context, as launch.Run gives it. It
+// InJob is Share for the rank of this worker in the job of a context, as launch.Run gives it. It
 // has no effect without a job.
-func JobShare(ctx context.Context) Option {
+func InJob(ctx context.Context) Option {
 	return func(c *config) {
 		if j := kvstore.JobOf(ctx); j != nil {
 			c.rank, c.of = j.Rank(), j.Workers()

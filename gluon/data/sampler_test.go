@@ -107,12 +107,12 @@ func TestRandomStreams(t *testing.T) {
 	}
 }
 
-// TestJobShare gives the workers of a job their shares.
-func TestJobShare(t *testing.T) {
+// TestInJob gives the workers of a job their shares.
+func TestInJob(t *testing.T) {
 	c := cluster.Start(cluster.Config{Workers: 2})
 	var counts [2][8]int
 	err := c.Work(ctx, func(ctx context.Context, rank int) error {
-		l := data.NewLoader(numbers(8), 2, data.JobShare(ctx))
+		l := data.NewLoader(numbers(8), 2, data.InJob(ctx))
 		for b, err := range l.Batches(ctx) {
 			if err != nil {
 				return err
@@ -132,7 +132,7 @@ func TestJobShare(t *testing.T) {
 				counts[1][i])
 		}
 	}
-	if l := data.NewLoader(numbers(8), 2, data.JobShare(ctx)); l.Len() != 4 {
+	if l := data.NewLoader(numbers(8), 2, data.InJob(ctx)); l.Len() != 4 {
 		t.Errorf("%d batches without a job, want 4", l.Len())
 	}
 }
