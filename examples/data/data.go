@@ -1,12 +1,15 @@
 package data
 
 import (
+	"context"
 	"embed"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	dataio "gomx/io"
+	nd "gomx/ndarray"
 )
 
 //go:embed *.gz
@@ -59,4 +62,29 @@ func (s Set) Train(batch int, seed uint64) (*dataio.Table, error) {
 func (s Set) Test(batch int) (*dataio.Table, error) {
 	return dataio.MNISTIter(dataio.MNISTConfig{FS: s.files, Image: s.names[2], Label: s.names[3],
 		BatchSize: batch, LastBatch: dataio.Pad})
+}
+
+// Arrays returns the training images and their labels, and the test images and their labels.
+func (s Set) Arrays() (train, test []*nd.Array, err error) {
+	train, err = s.arrays(0)
+	test, err2 := s.arrays(2)
+	return train, test, errors.Join(err, err2)
+}
+
+// arrays reads the images of file k and the labels of the file behind it.
+func (s Set) arrays(k int) ([]*nd.Array, error) {
+	c := dataio.MNISTConfig{FS: s.files, Image: s.names[k], Label: s.names[k+1], BatchSize: 1}
+	it, err := dataio.MNISTIter(c)
+	if err != nil {
+		return nil, err
+	}
+	c.BatchSize = it.Samples() // one batch, whose arrays nobody overwrites
+	if it, err = dataio.MNISTIter(c); err != nil {
+		return nil, err
+	}
+	b, err := it.Next(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return append(b.Data, b.Label...), nil
 }

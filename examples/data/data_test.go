@@ -26,4 +26,9 @@ func TestDigits(t *testing.T) {
 	if s := train.ProvideData()[0].Shape; !s.Equal(nd.Shape{32, 1, set.Size, set.Size}) {
 		t.Errorf("batches of shape %v", s)
 	}
+	images, tests, err := set.Arrays()
+	if err != nil || !images[0].Shape().Equal(nd.Shape{1437, 1, 8, 8}) ||
+		!tests[1].Shape().Equal(nd.Shape{360}) {
+		t.Errorf("arrays %v and %v, %v", images, tests, err)
+	}
 }
