@@ -47,10 +47,7 @@ func (bs *barriers) barrier(me *wire.Member, m *wire.Message) {
 	case call.Number != me.Calls.Done+1:
 		return // it has ended, which is being made durable, or makes no sense
 	case bs.in(me):
-		bs.passBarriers()
-		if bs.in(me) {
-			bs.tellWaiting(me.Node, m, bs.blameBarrier())
-		}
+		bs.tellWaiting(me.Node, m, bs.blameBarrier())
 		return
 	}
 	if c := &me.Calls; c.First == 0 && c.Here == 0 {

@@ -58,7 +58,6 @@ func (ba *barriers) barrierDone(n uint64) {
 	}
 	ba.passed = ba.called
 	if c := ba.barrier; c != nil {
-		ba.barrier = nil
 		c.left = 0
 		ba.end(c, nil)
 	}

@@ -135,6 +135,20 @@ func TestPushesLeaveByPriority(t *testing.T) {
 			d.ack(&m)
 		}
 	}
+	ready := d.shards[0].ready
+	for _, p := range ready[:cap(ready)] {
+		if p != nil {
+			t.Error("the list of pushes that wait keeps one that has left")
+		}
+	}
+	for _, c := range d.open[:cap(d.open)] {
+		if c != nil {
+			t.Error("the list of calls keeps one that has ended")
+		}
+	}
+	if d.Pushes(4) != 2 || d.Pushes(5) != 0 {
+		t.Errorf("%d pushes of key 4, %d of a key that is not known", d.Pushes(4), d.Pushes(5))
+	}
 	want := []uint32{0, 2, 4, 4, 1, 3}
 	for i := range want {
 		if len(keys) != len(want) || keys[i] != want[i] {

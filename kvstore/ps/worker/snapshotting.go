@@ -50,7 +50,6 @@ func (sn *snapshotting) snapshotDone(m *wire.Message) {
 	if c == nil || r.Clock != sn.order.Clock {
 		return
 	}
-	sn.snap = nil
 	c.left = 0
 	switch r.Failure {
 	case 0:
