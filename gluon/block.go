@@ -19,8 +19,10 @@ type Func func(x *nd.Array) *nd.Array
 // Forward calls f.
 func (f Func) Forward(x *nd.Array) *nd.Array { return f(x) }
 
-// Net is a block with the operations that concern it as a whole.
+// Net is a block with the operations that concern it as a whole. Its hooks run in every call, also
+// where the network is hybridized.
 type Net struct {
+	Hooks
 	root   any
 	call   func(in []*nd.Array) []*nd.Array
 	hybrid atomic.Pointer[hybrid] // nil: the network runs line by line
@@ -43,11 +45,21 @@ func (n *Net) Forward(x *nd.Array) *nd.Array { return n.Call(x)[0] }
 
 // Call calls the network.
 func (n *Net) Call(in ...*nd.Array) []*nd.Array {
+	call := n.Enter(n, in...)
+	var out []*nd.Array
 	if h := n.hybrid.Load(); h != nil {
-		return h.forward(in)
+		out = h.forward(in)
+	} else {
+		out = n.call(in)
 	}
-	return n.call(in)
+	if call != nil && len(out) > 0 {
+		call.Leave(out[0], out[1:]...)
+	}
+	return out
 }
+
+// Apply calls f for the blocks of the network, parts before the blocks that hold them; see [Apply].
+func (n *Net) Apply(f func(path string, block any)) { Apply(n.root, f) }
 
 // Params lists the parameters.
 func (n *Net) Params() *Params { return ParamsOf(n.root) }

@@ -16,6 +16,7 @@ type child struct {
 	name  string
 	param *Param // nil: it is a block
 	block any
+	place reflect.Value // field or element that holds the part
 }
 
 // visit calls f for the parameters of a block in structural order, with their names: first the
@@ -34,14 +35,44 @@ func visit(block any, prefix string, f func(name string, p *Param)) {
 	}
 }
 
+// Apply calls f for the parts of a block and their parts, then for the block itself, with their
+// paths: the prefixes of the names of their parameters without the last dot, empty for the block
+// itself. A part that the block holds in two places comes twice. Parameters are no parts here; see
+// [ParamsOf].
+//
+// MXNet: gluon.Block.apply.
+func Apply(block any, f func(path string, block any)) {
+	apply(child{block: block}, "", func(path string, c child) { f(path, c.block) })
+}
+
+// apply calls f for the parts of a block, then for itself.
+func apply(c child, path string, f func(path string, c child)) {
+	for _, part := range childrenOf(c.block) {
+		if part.param != nil {
+			continue
+		}
+		name := part.name
+		if path != "" {
+			name = path + "." + name
+		}
+		apply(part, name, f)
+	}
+	f(path, c)
+}
+
 // childrenOf finds the parts of a block: in the exported fields of a struct, or the elements of a
 // slice.
 func childrenOf(block any) []child {
 	if d, ok := block.(Declarer); ok {
 		d.Declare()
 	}
-	if b, ok := block.(*SymbolBlock); ok {
+	switch b := block.(type) {
+	case *SymbolBlock:
 		return b.parts()
+	case *Net:
+		return childrenOf(b.root)
+	case *Hooked:
+		return childrenOf(b.Block)
 	}
 	v := reflect.ValueOf(block)
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
@@ -98,6 +129,7 @@ func embedded(v reflect.Value) []child {
 // partOf returns a value as a part of a block, or the elements of a slice as parts; it returns none
 // if the value is neither parameter nor block.
 func partOf(v reflect.Value, name string) []child {
+	place := v
 	for v.Kind() == reflect.Interface && !v.IsNil() {
 		v = v.Elem()
 	}
@@ -107,30 +139,39 @@ func partOf(v reflect.Value, name string) []child {
 			return nil
 		}
 		if p, ok := v.Interface().(*Param); ok {
-			return []child{{name: name, param: p}}
+			return []child{{name: name, param: p, place: place}}
 		}
 		if isBlock(v) {
-			return []child{{name: name, block: v.Interface()}}
+			return []child{{name: name, block: v.Interface(), place: place}}
 		}
 	case reflect.Slice, reflect.Array:
 		if isBlock(v) {
-			return []child{{name: name, block: v.Interface()}}
+			return []child{{name: name, block: v.Interface(), place: place}}
 		}
 		return elements(v, name+".")
 	case reflect.Struct:
 		if v.CanAddr() && isBlock(v.Addr()) {
-			return []child{{name: name, block: v.Addr().Interface()}}
+			return []child{{name: name, block: v.Addr().Interface(), place: place}}
 		}
+	case reflect.Func:
+		if v.IsNil() {
+			return nil
+		}
+	}
+	if v.IsValid() && isBlock(v) {
+		return []child{{name: name, block: v.Interface(), place: place}}
 	}
 	return nil
 }
 
 // elements finds the parts among the elements of a slice; their names are numbers.
 func elements(v reflect.Value, prefix string) (list []child) {
-	switch v.Type().Elem().Kind() {
+	switch e := v.Type().Elem(); e.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Struct:
 	default:
-		return nil
+		if e.NumMethod() == 0 {
+			return nil
+		}
 	}
 	for i := range v.Len() {
 		list = append(list, partOf(v.Index(i), prefix+strconv.Itoa(i))...)

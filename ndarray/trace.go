@@ -30,6 +30,7 @@ type Tracing struct {
 	tape      *Tape
 	chunk     *chunk // of all traced arrays: engine and device, but no memory
 	gradients bool   // the graph will be differentiated: functions bring their gradients
+	listener  Listener
 
 	mu       sync.Mutex // guards the fields below
 	inputs   []*op.Node
@@ -94,6 +95,24 @@ func NewTracing(eng *engine.Engine, dev device.Device, train, gradients bool) *T
 	t.tape = &Tape{train: train, tracing: t}
 	tracings.Add(1)
 	return t
+}
+
+// Listener is told of the operations that a Tracing records, one at a time, with the normalized
+// parameters and the shapes and types of inputs and outputs. It does not call the Tracing.
+type Listener interface {
+	Recorded(o *op.Op, params any, in, out []op.Desc)
+}
+
+// Listen makes l be told of all operations. It is called before Input.
+func (t *Tracing) Listen(l Listener) { t.listener = l }
+
+// Listener returns the Listener of the recording that the arrays on the tape belong to; nil if they
+// have values, or if there is none.
+func (t *Tape) Listener() Listener {
+	if t == nil || t.tracing == nil {
+		return nil
+	}
+	return t.tracing.listener
 }
 
 // Input returns the traced array that stands for an argument of the function.
@@ -286,6 +305,9 @@ func (t *Tracing) record(iv *invocation, p *plan, results []*Array) error {
 	}
 	for i, d := range p.out {
 		results[i] = t.array(s, i, d.Shape, d.DType)
+	}
+	if t.listener != nil {
+		t.listener.Recorded(p.op, p.params, p.in, p.out)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ func (l LeakyReLU) Forward(x *nd.Array) *nd.Array {
 //
 // MXNet: gluon.nn.PReLU.
 type PReLU struct {
+	gluon.Hooks
 	Channels int                     // number of slopes, one per channel (axis 1); 0: one for all
 	Init     initializer.Initializer // nil: 0.25
 
@@ -58,7 +59,9 @@ func (p *PReLU) Forward(x *nd.Array) *nd.Array {
 	if p.Alpha == nil {
 		p.Declare()
 	}
-	return nd.LeakyReLU(x, nd.LeakyReLUParams{ActType: "prelu"}, nd.With("gamma", p.Alpha.At(x)))
+	call := p.Enter(p, x)
+	y := nd.LeakyReLU(x, nd.LeakyReLUParams{ActType: "prelu"}, nd.With("gamma", p.Alpha.At(x)))
+	return call.Leave(y)
 }
 
 // ELU returns alpha·(exp(x) - 1) for negative elements. The zero value has alpha 1.

@@ -13,6 +13,7 @@ import (
 //
 // MXNet: gluon.nn.Conv1D, Conv2D and Conv3D.
 type Conv struct {
+	gluon.Hooks
 	Channels   int    // of the output
 	Kernel     []int  // extents of the window; see Line, Square and Cube
 	Strides    []int  // steps of the window; 1 by default; one number holds for all axes
@@ -57,13 +58,14 @@ func (c *Conv) Forward(x *nd.Array) *nd.Array {
 	if c.Weight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x)
 	groups := max(1, c.Groups)
 	shape := append([]int{c.Channels, extent(x, 1) / groups}, c.Kernel...)
 	n := len(c.Kernel)
 	y := nd.Convolution(x, c.Weight.At(x, shape...), at(c.Bias, x, c.Channels),
 		nd.ConvolutionParams{Kernel: c.Kernel, Stride: each(c.Strides, n), Pad: each(c.Pad, n),
 			Dilate: each(c.Dilation, n), NumFilter: c.Channels, NumGroup: groups, NoBias: c.NoBias})
-	return activate(y, c.Activation)
+	return call.Leave(activate(y, c.Activation))
 }
 
 // ConvTranspose is the gradient of a convolution with respect to its input, as a layer: it enlarges
@@ -71,6 +73,7 @@ func (c *Conv) Forward(x *nd.Array) *nd.Array {
 //
 // MXNet: gluon.nn.Conv1DTranspose, Conv2DTranspose and Conv3DTranspose.
 type ConvTranspose struct {
+	gluon.Hooks
 	Channels   int    // of the output
 	Kernel     []int  // extents of the window
 	Strides    []int  // distances of neighbouring inputs in the output; 1 by default
@@ -107,6 +110,7 @@ func (c *ConvTranspose) Forward(x *nd.Array) *nd.Array {
 	if c.Weight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x)
 	groups, n := max(1, c.Groups), len(c.Kernel)
 	shape := append([]int{extent(x, 1), c.Channels / groups}, c.Kernel...)
 	var with []nd.Input
@@ -117,7 +121,7 @@ func (c *ConvTranspose) Forward(x *nd.Array) *nd.Array {
 		Stride: each(c.Strides, n), Pad: each(c.Pad, n), Adj: each(c.OutputPad, n),
 		Dilate: each(c.Dilation, n), NumFilter: c.Channels, NumGroup: groups,
 		NoBias: nd.Some(c.NoBias)}, with...)
-	return activate(y, c.Activation)
+	return call.Leave(activate(y, c.Activation))
 }
 
 // each repeats a list of one number for n axes.

@@ -11,6 +11,7 @@ import (
 //
 // MXNet: gluon.nn.Dense, operator FullyConnected.
 type Dense struct {
+	gluon.Hooks
 	Units      int    // outputs
 	InUnits    int    // inputs; 0: found by the first call
 	KeepAxes   bool   // transform the last axis alone; otherwise all axes but the first are joined
@@ -34,7 +35,7 @@ func (d *Dense) Forward(x *nd.Array) *nd.Array {
 	if d.Weight == nil {
 		d.Declare()
 	}
-	in := x.Shape()
+	call, in := d.Enter(d, x), x.Shape()
 	size := 1
 	for _, n := range in[min(1, len(in)):] {
 		size *= n
@@ -45,13 +46,14 @@ func (d *Dense) Forward(x *nd.Array) *nd.Array {
 	w := d.Weight.At(x, d.Units, size)
 	y := nd.FullyConnected(x, w, at(d.Bias, x, d.Units), nd.FullyConnectedParams{NumHidden: d.Units,
 		NoBias: d.NoBias, NoFlatten: d.KeepAxes})
-	return activate(y, d.Activation)
+	return call.Leave(activate(y, d.Activation))
 }
 
 // Embedding returns the rows of a table that its input names.
 //
 // MXNet: gluon.nn.Embedding.
 type Embedding struct {
+	gluon.Hooks
 	Rows, Units int // entries of the table, and numbers of each
 	// SparseGrad asks for a gradient of the rows that were used alone. It has no effect yet: the
 	// gradient is dense, with the same values.
@@ -73,24 +75,27 @@ func (e *Embedding) Forward(x *nd.Array) *nd.Array {
 	if e.Weight == nil {
 		e.Declare()
 	}
-	return nd.Embedding(x, e.Weight.At(x), nd.EmbeddingParams{InputDim: e.Rows,
-		OutputDim: e.Units, DType: e.Weight.DType, SparseGrad: e.SparseGrad})
+	call := e.Enter(e, x)
+	return call.Leave(nd.Embedding(x, e.Weight.At(x), nd.EmbeddingParams{InputDim: e.Rows,
+		OutputDim: e.Units, DType: e.Weight.DType, SparseGrad: e.SparseGrad}))
 }
 
 // Dropout sets a share of the elements to zero in training, and scales the others up.
 //
 // MXNet: gluon.nn.Dropout.
 type Dropout struct {
+	gluon.Hooks
 	Rate float64 // share that is dropped, from 0 to 1
 	Axes []int   // axes along which elements are dropped together
 }
 
 // Forward drops elements of x under a training tape, and returns x elsewhere.
 func (d *Dropout) Forward(x *nd.Array) *nd.Array {
+	call := d.Enter(d, x)
 	if d.Rate == 0 {
-		return x
+		return call.Leave(x)
 	}
-	return nd.Dropout(x, nd.DropoutParams{P: nd.Some(d.Rate), Axes: d.Axes})
+	return call.Leave(nd.Dropout(x, nd.DropoutParams{P: nd.Some(d.Rate), Axes: d.Axes}))
 }
 
 // at returns the values of a parameter that a layer may not have.

@@ -18,6 +18,8 @@
 //   - Shapes: [Flatten], [ReflectionPad2D], [PixelShuffle]
 //   - Containers: [Sequential], [Concurrent], [Identity]; gluon.Func makes a block of a function
 //
+// Layers that are pointers have hooks, see gluon.Hooks; gluon.Hooked gives hooks to the others.
+//
 // # Sharing
 //
 // Two layers share a parameter when both have the same *gluon.Param: a program sets the field of

@@ -12,6 +12,7 @@ import (
 //
 // MXNet: gluon.nn.BatchNorm.
 type BatchNorm struct {
+	gluon.Hooks
 	Axis           nd.Opt[int]     // of the channels; 1
 	Momentum       nd.Opt[float64] // share of the old value in a moving average; 0.9
 	Eps            nd.Opt[float64] // added to the variance; 1e-5
@@ -44,18 +45,19 @@ func (b *BatchNorm) Forward(x *nd.Array) *nd.Array {
 	if b.Gamma == nil {
 		b.Declare()
 	}
-	axis := b.Axis.Or(1)
+	call, axis := b.Enter(b, x), b.Axis.Or(1)
 	c := extent(x, axis)
-	return nd.BatchNorm(x, b.Gamma.At(x, c), b.Beta.At(x, c), b.RunningMean.At(x, c),
+	return call.Leave(nd.BatchNorm(x, b.Gamma.At(x, c), b.Beta.At(x, c), b.RunningMean.At(x, c),
 		b.RunningVar.At(x, c), nd.BatchNormParams{Eps: nd.Some(b.Eps.Or(1e-5)),
 			Momentum: nd.Some(b.Momentum.Or(0.9)), NoFixGamma: !b.NoScale,
-			UseGlobalStats: b.UseGlobalStats, Axis: nd.Some(axis)})
+			UseGlobalStats: b.UseGlobalStats, Axis: nd.Some(axis)}))
 }
 
 // LayerNorm normalizes each sample over one axis.
 //
 // MXNet: gluon.nn.LayerNorm.
 type LayerNorm struct {
+	gluon.Hooks
 	Axis     nd.Opt[int]     // -1
 	Eps      nd.Opt[float64] // added to the variance; 1e-5
 	NoCenter bool            // beta is zero and not trained
@@ -75,10 +77,10 @@ func (l *LayerNorm) Forward(x *nd.Array) *nd.Array {
 	if l.Gamma == nil {
 		l.Declare()
 	}
-	axis := l.Axis.Or(-1)
+	call, axis := l.Enter(l, x), l.Axis.Or(-1)
 	c := extent(x, axis)
-	return nd.LayerNorm(x, l.Gamma.At(x, c), l.Beta.At(x, c),
-		nd.LayerNormParams{Axis: nd.Some(axis), Eps: nd.Some(l.Eps.Or(1e-5))})
+	return call.Leave(nd.LayerNorm(x, l.Gamma.At(x, c), l.Beta.At(x, c),
+		nd.LayerNormParams{Axis: nd.Some(axis), Eps: nd.Some(l.Eps.Or(1e-5))}))
 }
 
 // GroupNorm normalizes groups of channels of each sample. Gamma and beta have a number per group,
@@ -86,6 +88,7 @@ func (l *LayerNorm) Forward(x *nd.Array) *nd.Array {
 //
 // MXNet: gluon.nn.GroupNorm.
 type GroupNorm struct {
+	gluon.Hooks
 	Groups   int             // 0 is 1
 	Eps      nd.Opt[float64] // added to the variance; 1e-5
 	NoCenter bool            // beta is zero and not trained
@@ -104,14 +107,16 @@ func (g *GroupNorm) Forward(x *nd.Array) *nd.Array {
 	if g.Gamma == nil {
 		g.Declare()
 	}
-	return nd.GroupNorm(x, g.Gamma.At(x), g.Beta.At(x),
-		nd.GroupNormParams{NumGroups: max(1, g.Groups), Eps: nd.Some(g.Eps.Or(1e-5))})
+	call := g.Enter(g, x)
+	return call.Leave(nd.GroupNorm(x, g.Gamma.At(x), g.Beta.At(x),
+		nd.GroupNormParams{NumGroups: max(1, g.Groups), Eps: nd.Some(g.Eps.Or(1e-5))}))
 }
 
 // InstanceNorm normalizes each channel of each sample.
 //
 // MXNet: gluon.nn.InstanceNorm.
 type InstanceNorm struct {
+	gluon.Hooks
 	Axis     nd.Opt[int]     // of the channels; 1
 	Eps      nd.Opt[float64] // added to the variance; 1e-5
 	NoCenter bool            // beta is zero and not trained
@@ -131,13 +136,13 @@ func (n *InstanceNorm) Forward(x *nd.Array) *nd.Array {
 	if n.Gamma == nil {
 		n.Declare()
 	}
-	axis := n.Axis.Or(1)
+	call, axis := n.Enter(n, x), n.Axis.Or(1)
 	c, p := extent(x, axis), nd.InstanceNormParams{Eps: nd.Some(n.Eps.Or(1e-5))}
 	if axis == 1 {
-		return nd.InstanceNorm(x, n.Gamma.At(x, c), n.Beta.At(x, c), p)
+		return call.Leave(nd.InstanceNorm(x, n.Gamma.At(x, c), n.Beta.At(x, c), p))
 	}
 	y := nd.InstanceNorm(x.SwapAxes(1, axis), n.Gamma.At(x, c), n.Beta.At(x, c), p)
-	return y.SwapAxes(1, axis)
+	return call.Leave(y.SwapAxes(1, axis))
 }
 
 // scaleAndShift declares gamma and beta.

@@ -1,11 +1,15 @@
 package nn
 
-import nd "gomx/ndarray"
+import (
+	"gomx/gluon"
+	nd "gomx/ndarray"
+)
 
 // MaxPool returns the maximum of each window over the axes behind the channels.
 //
 // MXNet: gluon.nn.MaxPool1D, MaxPool2D and MaxPool3D.
 type MaxPool struct {
+	gluon.Hooks
 	Size    []int // extents of the window; 2 by default; one number holds for all axes
 	Strides []int // steps of the window; Size by default
 	Pad     []int // extent added on both sides; 0 by default
@@ -16,6 +20,7 @@ type MaxPool struct {
 //
 // MXNet: gluon.nn.AvgPool1D, AvgPool2D and AvgPool3D.
 type AvgPool struct {
+	gluon.Hooks
 	Size       []int // extents of the window; 2 by default; one number holds for all axes
 	Strides    []int // steps of the window; Size by default
 	Pad        []int // extent added on both sides; 0 by default
@@ -47,14 +52,15 @@ type (
 
 // Forward returns the maxima.
 func (p *MaxPool) Forward(x *nd.Array) *nd.Array {
-	return nd.Pooling(x, window(x, "max", p.Size, p.Strides, p.Pad, p.Ceil))
+	call := p.Enter(p, x)
+	return call.Leave(nd.Pooling(x, window(x, "max", p.Size, p.Strides, p.Pad, p.Ceil)))
 }
 
 // Forward returns the averages.
 func (p *AvgPool) Forward(x *nd.Array) *nd.Array {
-	q := window(x, "avg", p.Size, p.Strides, p.Pad, p.Ceil)
+	call, q := p.Enter(p, x), window(x, "avg", p.Size, p.Strides, p.Pad, p.Ceil)
 	q.CountIncludePad = nd.Some(!p.ExcludePad)
-	return nd.Pooling(x, q)
+	return call.Leave(nd.Pooling(x, q))
 }
 
 // Forward returns the maxima.

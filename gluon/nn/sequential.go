@@ -11,8 +11,8 @@ type Sequential []gluon.Block
 
 // Forward calls the blocks in order.
 func (s Sequential) Forward(x *nd.Array) *nd.Array {
-	for _, b := range s {
-		x = b.Forward(x)
+	for i := range s {
+		x = gluon.Pass(&s[i], x)
 	}
 	return x
 }
@@ -21,17 +21,18 @@ func (s Sequential) Forward(x *nd.Array) *nd.Array {
 //
 // MXNet: gluon.contrib.nn.HybridConcurrent.
 type Concurrent struct {
+	gluon.Hooks
 	Axis   int           // of the outputs, along which they are joined; -1 is the last
 	Blocks []gluon.Block `gluon:"+"`
 }
 
 // Forward returns the joined outputs.
 func (c *Concurrent) Forward(x *nd.Array) *nd.Array {
-	outs := make([]*nd.Array, len(c.Blocks))
-	for i, b := range c.Blocks {
-		outs[i] = b.Forward(x)
+	call, outs := c.Enter(c, x), make([]*nd.Array, len(c.Blocks))
+	for i := range c.Blocks {
+		outs[i] = gluon.Pass(&c.Blocks[i], x)
 	}
-	return nd.Concat(outs, nd.ConcatParams{Dim: nd.Some(c.Axis)})
+	return call.Leave(nd.Concat(outs, nd.ConcatParams{Dim: nd.Some(c.Axis)}))
 }
 
 // Identity returns its input.

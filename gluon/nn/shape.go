@@ -1,6 +1,9 @@
 package nn
 
-import nd "gomx/ndarray"
+import (
+	"gomx/gluon"
+	nd "gomx/ndarray"
+)
 
 // ReflectionPad2D adds the mirror image of the input around height and width, without the edge
 // itself.
@@ -26,6 +29,7 @@ func (r ReflectionPad2D) Forward(x *nd.Array) *nd.Array {
 //
 // MXNet: gluon.contrib.nn.PixelShuffle1D, PixelShuffle2D and PixelShuffle3D.
 type PixelShuffle struct {
+	gluon.Hooks
 	Factor []int // one number holds for all axes
 }
 
@@ -39,7 +43,7 @@ type (
 
 // Forward returns the rearranged array.
 func (p *PixelShuffle) Forward(x *nd.Array) *nd.Array {
-	n := max(0, x.Rank()-2)
+	call, n := p.Enter(p, x), max(0, x.Rank()-2)
 	f, in := each(p.Factor, n), x.Shape()
 	channels := in[1]
 	for _, k := range f {
@@ -53,5 +57,5 @@ func (p *PixelShuffle) Forward(x *nd.Array) *nd.Array {
 		order = append(order, 2+n+i, 2+i)
 		out = append(out, in[2+i]*f[i])
 	}
-	return x.Reshape(split...).Transpose(order...).Reshape(out...)
+	return call.Leave(x.Reshape(split...).Transpose(order...).Reshape(out...))
 }

@@ -1,6 +1,9 @@
 package rnn
 
-import nd "gomx/ndarray"
+import (
+	"gomx/gluon"
+	nd "gomx/ndarray"
+)
 
 // ConvConfig describes the convolutions of a cell. Its input has the shape (n, channels, extents…).
 type ConvConfig struct {
@@ -72,6 +75,7 @@ func (g *Gates) convolve(c *ConvConfig, x, h *nd.Array, n int) (i2h, h2h *nd.Arr
 //
 // MXNet: gluon.contrib.rnn.Conv1DRNNCell, Conv2DRNNCell and Conv3DRNNCell.
 type ConvRNNCell struct {
+	gluon.Hooks
 	ConvConfig `gluon:"-"`
 	Gates
 }
@@ -87,9 +91,10 @@ func (c *ConvRNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Ar
 	if c.I2HWeight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x, states[0])
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 1)
 	y := function(i.Add(h), or(c.Activation, "tanh"))
-	return y, []*nd.Array{y}
+	return call.Leave(y), []*nd.Array{y}
 }
 
 // ConvLSTMCell is LSTMCell with convolutions instead of products (Shi et al., Convolutional LSTM
@@ -97,6 +102,7 @@ func (c *ConvRNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Ar
 //
 // MXNet: gluon.contrib.rnn.Conv1DLSTMCell, Conv2DLSTMCell and Conv3DLSTMCell.
 type ConvLSTMCell struct {
+	gluon.Hooks
 	ConvConfig `gluon:"-"`
 	Gates
 }
@@ -112,15 +118,17 @@ func (c *ConvLSTMCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.A
 	if c.I2HWeight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x, states[0], states[1])
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 4)
 	y, memory := lstm(i.Add(h), states[1], 1, or(c.Activation, "tanh"), "sigmoid")
-	return y, []*nd.Array{y, memory}
+	return call.Leave(y, memory), []*nd.Array{y, memory}
 }
 
 // ConvGRUCell is GRUCell with convolutions instead of products.
 //
 // MXNet: gluon.contrib.rnn.Conv1DGRUCell, Conv2DGRUCell and Conv3DGRUCell.
 type ConvGRUCell struct {
+	gluon.Hooks
 	ConvConfig `gluon:"-"`
 	Gates
 }
@@ -136,7 +144,8 @@ func (c *ConvGRUCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Ar
 	if c.I2HWeight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x, states[0])
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 3)
 	y := gru(i, h, states[0], 1, or(c.Activation, "tanh"), "sigmoid")
-	return y, []*nd.Array{y}
+	return call.Leave(y), []*nd.Array{y}
 }

@@ -50,6 +50,7 @@ func (g *Gates) both(x, h *nd.Array, n int) (i2h, h2h *nd.Array) {
 //
 // MXNet: gluon.rnn.RNNCell.
 type RNNCell struct {
+	gluon.Hooks
 	Hidden     int
 	InSize     int    // 0: found by the first call
 	Activation string // "tanh" by default
@@ -68,9 +69,10 @@ func (c *RNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array)
 	if c.I2HWeight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x, states[0])
 	i, h := c.both(x, states[0], c.Hidden)
 	y := function(i.Add(h), or(c.Activation, "tanh"))
-	return y, []*nd.Array{y}
+	return call.Leave(y), []*nd.Array{y}
 }
 
 // LSTMCell is the long short-term memory of Hochreiter and Schmidhuber. Its gates are input,
@@ -79,6 +81,7 @@ func (c *RNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array)
 //
 // MXNet: gluon.rnn.LSTMCell, gluon.contrib.rnn.LSTMPCell.
 type LSTMCell struct {
+	gluon.Hooks
 	Hidden              int
 	InSize              int    // 0: found by the first call
 	Projection          int    // 0: none
@@ -107,6 +110,7 @@ func (c *LSTMCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array
 	if c.I2HWeight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x, states[0], states[1])
 	i, h := c.both(x, states[0], 4*c.Hidden)
 	y, memory := lstm(i.Add(h), states[1], 1, or(c.Activation, "tanh"),
 		or(c.RecurrentActivation, "sigmoid"))
@@ -114,7 +118,7 @@ func (c *LSTMCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array
 		y = nd.FullyConnected(y, c.H2RWeight.At(x), nil,
 			nd.FullyConnectedParams{NumHidden: c.size(), NoBias: true})
 	}
-	return y, []*nd.Array{y, memory}
+	return call.Leave(y, memory), []*nd.Array{y, memory}
 }
 
 // lstm computes output and memory from the sums of the gates, which lie along axis.
@@ -130,6 +134,7 @@ func lstm(sums, memory *nd.Array, axis int, activation, recurrent string) (y, ne
 //
 // MXNet: gluon.rnn.GRUCell.
 type GRUCell struct {
+	gluon.Hooks
 	Hidden              int
 	InSize              int    // 0: found by the first call
 	Activation          string // "tanh" by default
@@ -149,9 +154,10 @@ func (c *GRUCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array)
 	if c.I2HWeight == nil {
 		c.Declare()
 	}
+	call := c.Enter(c, x, states[0])
 	i, h := c.both(x, states[0], 3*c.Hidden)
 	y := gru(i, h, states[0], 1, or(c.Activation, "tanh"), or(c.RecurrentActivation, "sigmoid"))
-	return y, []*nd.Array{y}
+	return call.Leave(y), []*nd.Array{y}
 }
 
 // gru computes the output from the contributions of input and last output to the gates, which lie

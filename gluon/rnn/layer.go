@@ -17,6 +17,7 @@ const (
 //
 // MXNet: gluon.rnn.LSTM, GRU and RNN.
 type Layer struct {
+	gluon.Hooks
 	Mode          string  // LSTM, GRU, Tanh or ReLU; LSTM by default
 	Hidden        int     // hidden units of each direction
 	Layers        int     // 0 is 1
@@ -117,7 +118,7 @@ func (l *Layer) Forward(x *nd.Array) *nd.Array {
 // ValidLength the lengths of the sequences; TimeFirst has no effect, as BatchFirst decides.
 func (l *Layer) Run(x *nd.Array, opts ...Option) (*nd.Array, []*nd.Array) {
 	l.Declare()
-	q := &sequence{}
+	call, q := l.Enter(l, x), &sequence{}
 	for _, o := range opts {
 		o(q)
 	}
@@ -138,7 +139,7 @@ func (l *Layer) Run(x *nd.Array, opts ...Option) (*nd.Array, []*nd.Array) {
 	if l.BatchFirst {
 		out[0] = out[0].SwapAxes(0, 1)
 	}
-	return out[0], out[1:]
+	return call.Leave(out[0], out[1:]...), out[1:]
 }
 
 // compute calls the operator.
