@@ -99,6 +99,8 @@ func examples() []example {
 		{"empty-train", perceptron(), dtype.Shape{0, 7}, true, nil},
 		{"again-train", again(), dtype.Shape{4}, true, nil},
 		{"again-wide", again(), dtype.Shape{4}, true, whole},
+		{"loss-train", sym.SoftmaxOutput(sym.Var("data"), sym.SoftmaxOutputParams{},
+			sym.Name("softmax")), dtype.Shape{4, 3}, true, single},
 		{"narrow-fixed", perceptron(), dtype.Shape{5, 7}, true, fixed},
 	}
 }
@@ -146,6 +148,9 @@ func TestGoldenLanes(t *testing.T) {
 		show(fmt.Sprint("branches-", streams, ".txt"), mustCompile(t, src,
 			compile.Options{Device: device.Null(0), Streams: streams, NoFusion: true}))
 	}
+	crossing := crossing()
+	show("crossing.txt", mustCompile(t, source(t, crossing, map[string]dtype.Shape{"data": {4}}),
+		compile.Options{Device: device.Null(0), Streams: 2, NoFusion: true}))
 	long := sym.Var("data")
 	for range 40 {
 		long = sym.Apply(counted, op.NoParams{}, long)
@@ -363,6 +368,15 @@ func twoDevices(t testing.TB) example {
 	}
 	return example{"groups-train", net, dtype.Shape{5, 7}, true,
 		func(o *compile.Options) { o.Spread = sp }}
+}
+
+// crossing is a network of two branches. The first reads a value of the second one behind a step of
+// its own, and the second goes on behind that value.
+func crossing() *sym.Symbol {
+	pass := func(x *sym.Symbol, name string) *sym.Symbol { return with(counted, name, x) }
+	x := pass(sym.Var("data"), "x")
+	first, second := pass(x, "first"), pass(x, "second")
+	return sym.Group(first, pass(second, "on"), with(joined, "join", second, pass(first, "next")))
 }
 
 // branches is a network of chains that do not depend on each other but for their beginning and end.

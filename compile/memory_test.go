@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,8 +146,19 @@ func TestSpreadErrors(t *testing.T) {
 // TestGradientsOfNothing asks for gradients that no output depends on: they are zeros, or what an
 // array holds already.
 func TestGradientsOfNothing(t *testing.T) {
-	net := sym.Group(sym.BlockGrad(sym.Var("w")), sym.Tanh(sym.Var("v")))
+	blocked, through := sym.BlockGrad(sym.Var("w")), sym.Tanh(sym.Var("v"))
+	net := sym.Group(blocked, through)
 	src := source(t, net, map[string]dtype.Shape{"w": {2}, "v": {2}})
+	for i, net := range []*sym.Symbol{net, sym.Group(through, blocked)} {
+		p := mustCompile(t, source(t, net, map[string]dtype.Shape{"w": {2}, "v": {2}}),
+			compile.Options{Train: true, Grads: map[string]op.Req{"w": op.ReqAdd,
+				"v": op.ReqWrite}})
+		if !slices.ContainsFunc(p.Slots, func(s compile.Slot) bool {
+			return s.Kind == compile.SlotGradient && s.Arg == "v"
+		}) {
+			t.Errorf("graph %d: no gradient of v beside the array of w, which stays as it is", i)
+		}
+	}
 	for req, want := range map[op.Req]int{op.ReqWrite: 2, op.ReqAdd: 1} {
 		p := mustCompile(t, src, compile.Options{Train: true, Grads: map[string]op.Req{"w": req,
 			"v": op.ReqWrite}})

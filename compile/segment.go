@@ -109,8 +109,7 @@ func (p *Program) writesSlot(s *Step) bool {
 // so that the steps before it need not wait for the other lane.
 func (u *Unit) crosses(s *Step) bool {
 	for _, e := range s.Node.In {
-		if u.draft.lanes != nil && !e.Node.IsVar() &&
-			u.draft.lanes[e.Node] != u.draft.lanes[s.Node] {
+		if !e.Node.IsVar() && u.draft.lanes[e.Node] != u.draft.lanes[s.Node] {
 			return true
 		}
 	}
@@ -127,8 +126,7 @@ func (u *Unit) leaves() map[*op.Node]bool {
 			set[n], set[n.In[0].Node] = true, true
 		}
 		for _, e := range n.In {
-			if u.draft.lanes != nil && !e.Node.IsVar() &&
-				u.draft.lanes[e.Node] != u.draft.lanes[n] {
+			if !e.Node.IsVar() && u.draft.lanes[e.Node] != u.draft.lanes[n] {
 				set[e.Node] = true
 			}
 		}
