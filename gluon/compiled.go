@@ -28,7 +28,8 @@ type compiled struct {
 }
 
 // holding is a captured array. If it holds the values of a parameter, the graph is out of date when
-// the parameter gets other arrays; in any case when its gradient comes to be wanted or not any more.
+// the parameter gets other arrays; in any case when its gradient comes to be wanted or not any
+// more.
 type holding struct {
 	array  *nd.Array
 	wanted bool

@@ -77,6 +77,11 @@ func (n *Net) Hybridize(opts ...HybridOption) {
 	n.hybrid.Store(h)
 }
 
+// fresh returns the same configuration without graphs.
+func (h *hybrid) fresh() *hybrid {
+	return &hybrid{config: h.config, call: h.call, params: h.params, graphs: map[string]*compiled{}}
+}
+
 // Unhybridize makes the network run line by line again.
 func (n *Net) Unhybridize() { n.hybrid.Store(nil) }
 

@@ -44,9 +44,10 @@ var networks = map[string]struct {
 			&nn.BatchNorm{}, nn.Activation("relu"), &nn.MaxPool2D{}, &nn.Dropout{Rate: 0.5},
 			nn.Flatten{}, &nn.Dense{Units: 3}}
 	}, nd.Shape{2, 3, 8, 8}},
-	"residual":  {func() gluon.Block { return newResidual(2) }, nd.Shape{2, 2, 4, 4}},
-	"noise":     {func() gluon.Block { return &noisy{&nn.Dense{Units: 3}} }, nd.Shape{2, 3}},
-	"recurrent": {func() gluon.Block { return &rnn.Layer{Hidden: 4, Layers: 2, Dropout: 0.5} }, nd.Shape{5, 2, 3}},
+	"residual": {func() gluon.Block { return newResidual(2) }, nd.Shape{2, 2, 4, 4}},
+	"noise":    {func() gluon.Block { return &noisy{&nn.Dense{Units: 3}} }, nd.Shape{2, 3}},
+	"recurrent": {func() gluon.Block { return &rnn.Layer{Hidden: 4, Layers: 2, Dropout: 0.5} },
+		nd.Shape{5, 2, 3}},
 	"views": {func() gluon.Block {
 		return nn.Sequential{&nn.Dense{Units: 6}, gluon.Func(func(x *nd.Array) *nd.Array {
 			y := x.Reshape(0, 2, 3).At(0).Add(x.Slice(1, 2).Reshape(2, 3))
@@ -110,7 +111,8 @@ func differ(t *testing.T, name string, got, want result, tolerance float64) {
 			return
 		}
 		for i := range a {
-			if d := math.Abs(float64(a[i]) - float64(b[i])); !(d <= tolerance*(1+math.Abs(float64(b[i])))) {
+			if d := math.Abs(float64(a[i]) -
+				float64(b[i])); !(d <= tolerance*(1+math.Abs(float64(b[i])))) {
 				t.Errorf("%s: %s: value %d is %v, want %v", name, what, i, a[i], b[i])
 				return
 			}

@@ -106,7 +106,8 @@ func TestCallsBeforeBackward(t *testing.T) {
 			net.Unhybridize()
 		}
 		tape := autograd.Train()
-		a, b := nd.Uniform(-1, 1, nd.Shape{3, 2}, nd.Seed(1)), nd.Uniform(-1, 1, nd.Shape{3, 2}, nd.Seed(2))
+		a, b := nd.Uniform(-1, 1, nd.Shape{3, 2}, nd.Seed(1)), nd.Uniform(-1, 1, nd.Shape{3, 2},
+			nd.Seed(2))
 		y := net.Forward(tape.Watch(a)).Sub(net.Forward(tape.Watch(b)).MulScalar(2))
 		z := net.Forward(tape.Watch(b)) // its gradients are never asked for
 		y.Backward()
@@ -264,7 +265,8 @@ func TestSecondOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		g[0].Square().Sum().Add(y.Sum()).Backward()
-		return append(nettest.Values(t, x.Grad()), nettest.Values(t, net.Params().Get("0.weight").Grad())...)
+		return append(nettest.Values(t, x.Grad()),
+			nettest.Values(t, net.Params().Get("0.weight").Grad())...)
 	}
 	want, got := run(false), run(true)
 	for i := range want {

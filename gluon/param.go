@@ -31,6 +31,8 @@ type Spec struct {
 	// Fixed is the only value of all elements; values of files do not matter. It is for a factor
 	// that an operator does not read, and that files have.
 	Fixed op.Opt[float64]
+	// Single keeps the parameter float32 when Cast says float16, for operators that want it so.
+	Single bool
 }
 
 // Param is a parameter of a block, with a copy of its values on each device of the block. A block
@@ -42,6 +44,8 @@ type Param struct {
 	// LRMult and WDMult multiply the learning rate and the weight decay of the trainer; 1 by
 	// default.
 	LRMult, WDMult op.Opt[float64]
+
+	untrained bool // declared with GradNull: SetGradReq of all parameters passes it over
 
 	mu     sync.Mutex // guards the fields below, and Spec while values are made
 	name   string     // structural name, of the first block that was asked for its parameters
@@ -57,7 +61,7 @@ type start struct {
 }
 
 // NewParam returns a parameter without values.
-func NewParam(s Spec) *Param { return &Param{Spec: s} }
+func NewParam(s Spec) *Param { return &Param{Spec: s, untrained: s.GradReq == nd.GradNull} }
 
 // Need returns p, or a new parameter if p is nil. Layers declare their parameters by it: a program
 // may have set the field to a parameter of another layer.
@@ -208,18 +212,22 @@ func (p *Param) put(values *nd.Array, devices []device.Device) error {
 	}
 	list := make([]*nd.Array, len(devices))
 	for i, dev := range devices {
-		a := nd.Empty(shape, nd.On(dev), nd.As(p.DType), nd.Name(p.name))
-		if values.DType() == p.DType {
-			a.Set(values.To(dev))
-		} else {
-			a.Set(values.AsType(p.DType).To(dev))
-		}
-		a.AttachGrad(p.GradReq)
-		list[i] = a
+		list[i] = p.copyOn(dev, values)
+		list[i].AttachGrad(p.GradReq)
 	}
 	p.Shape = shape.Clone()
 	p.arrays.Store(&list)
 	return nil
+}
+
+// copyOn returns an array of the parameter's name and type on a device, with values.
+func (p *Param) copyOn(dev device.Device, values *nd.Array) *nd.Array {
+	a := nd.Empty(values.Shape(), nd.On(dev), nd.As(p.DType), nd.Name(p.name))
+	if values.DType() != p.DType {
+		values = values.AsType(p.DType)
+	}
+	a.Set(values.To(dev))
+	return a
 }
 
 // constrain returns the values that the parameter takes on when it is given some.
@@ -264,6 +272,23 @@ func (p *Param) Data() *nd.Array {
 		return list[0]
 	}
 	return nil
+}
+
+// merged returns the values for all devices, nil before there are some: of the first device, or the
+// averages over the devices if Forward changes the values on each of them.
+func (p *Param) merged() *nd.Array {
+	list := p.All()
+	if len(list) == 0 {
+		return nil
+	}
+	sum := list[0]
+	if !p.State || len(list) == 1 {
+		return sum
+	}
+	for _, a := range list[1:] {
+		sum = sum.Add(a.To(sum.Device()))
+	}
+	return sum.DivScalar(float64(len(list)))
 }
 
 // All returns the values on all devices, nil before there are some.

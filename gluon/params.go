@@ -11,7 +11,6 @@ import (
 
 	"gomx/checkpoint"
 	"gomx/device"
-	"gomx/dtype"
 	"gomx/initializer"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -26,7 +25,8 @@ type Params struct {
 // ParamsOf lists the parameters of a block. A parameter that two blocks share has two names.
 func ParamsOf(block any) *Params {
 	ps := &Params{byKey: map[string]*Param{}}
-	visit(block, "", func(name string, p *Param) {
+	visit(block, "", func(name string, c child) {
+		p := c.param
 		p.mu.Lock()
 		if p.name == "" {
 			p.name = name
@@ -207,7 +207,7 @@ func (ps *Params) Save(path string, opts ...SaveOption) error {
 	}
 	list, seen := []checkpoint.Named{}, map[*Param]bool{}
 	for name, p := range ps.All() {
-		a := p.Data()
+		a := p.merged()
 		switch {
 		case a == nil:
 			return fmt.Errorf("gluon: Save: parameter %q has no values: call the block first", name)
@@ -281,53 +281,13 @@ func plainName(name string) string {
 	return name
 }
 
-// Cast converts the parameters to an element type. Gradients get new arrays.
-func (ps *Params) Cast(t dtype.Type) {
-	for _, p := range ps.distinct() {
-		p.cast(t)
-	}
-}
-
-// cast converts a parameter to an element type.
-func (p *Param) cast(t dtype.Type) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.DType == t {
-		return
-	}
-	p.DType = t
-	old := p.arrays.Load()
-	if old == nil {
-		return
-	}
-	list := make([]*nd.Array, len(*old))
-	for i, a := range *old {
-		list[i] = a.AsType(t)
-		list[i].AttachGrad(p.GradReq)
-	}
-	p.arrays.Store(&list)
-}
-
-// SetGradReq changes how Backward stores the gradients. Running statistics stay without.
+// SetGradReq changes how Backward stores the gradients. Parameters that are declared without a
+// gradient, such as running statistics, stay without; Param.SetGradReq changes one of them.
 func (ps *Params) SetGradReq(r nd.GradReq) {
 	for _, p := range ps.distinct() {
-		if p.GradReq != nd.GradNull || r == nd.GradNull {
+		if !p.untrained {
 			p.SetGradReq(r)
 		}
-	}
-}
-
-// SetLRMult sets the multipliers of the learning rate.
-func (ps *Params) SetLRMult(m float64) {
-	for _, p := range ps.distinct() {
-		p.LRMult = op.Some(m)
-	}
-}
-
-// SetWDMult sets the multipliers of the weight decay.
-func (ps *Params) SetWDMult(m float64) {
-	for _, p := range ps.distinct() {
-		p.WDMult = op.Some(m)
 	}
 }
 

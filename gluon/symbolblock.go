@@ -83,10 +83,11 @@ func paramOf(v *op.Node, aux bool) (*Param, error) {
 	if typ == dtype.Unknown {
 		typ = dtype.Float32
 	}
-	p := NewParam(Spec{Shape: shape, DType: typ})
+	spec := Spec{Shape: shape, DType: typ, State: aux}
 	if aux {
-		p.GradReq = nd.GradNull
+		spec.GradReq = nd.GradNull
 	}
+	p := NewParam(spec)
 	for key, to := range map[string]*op.Opt[float64]{"__lr_mult__": &p.LRMult,
 		"__wd_mult__": &p.WDMult} {
 		text, ok := v.Attrs[key]
@@ -129,7 +130,7 @@ func Import(symbol string, inputs []string, params string, opts ...LoadOption) (
 func (b *SymbolBlock) parts() []child {
 	list := make([]child, len(b.names))
 	for i, name := range b.names {
-		list[i] = child{name: name, param: b.params[name]}
+		list[i] = child{name: name, param: b.params[name], symbol: b}
 	}
 	return list
 }

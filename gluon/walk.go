@@ -16,16 +16,18 @@ type child struct {
 	name  string
 	param *Param // nil: it is a block
 	block any
-	place reflect.Value // field or element that holds the part
+
+	place  reflect.Value // field or element that holds the part
+	symbol *SymbolBlock  // block that holds the parameter; nil: place holds the part
 }
 
 // visit calls f for the parameters of a block in structural order, with their names: first the
 // block itself, then its children.
-func visit(block any, prefix string, f func(name string, p *Param)) {
+func visit(block any, prefix string, f func(name string, c child)) {
 	list := childrenOf(block)
 	for _, c := range list {
 		if c.param != nil {
-			f(prefix+c.name, c.param)
+			f(prefix+c.name, c)
 		}
 	}
 	for _, c := range list {

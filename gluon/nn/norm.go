@@ -27,17 +27,17 @@ type BatchNorm struct {
 // Declare declares the parameters.
 func (b *BatchNorm) Declare() {
 	gamma := gluon.Spec{Shape: nd.Shape{b.Channels}, Init: initializer.One{},
-		GradReq: unless(b.NoScale)}
+		GradReq: unless(b.NoScale), Single: true}
 	if b.NoScale {
 		gamma.Fixed = nd.Some(1.0) // the operator does not read it
 	}
 	b.Gamma = gluon.Need(b.Gamma, gamma)
 	b.Beta = gluon.Need(b.Beta, gluon.Spec{Shape: nd.Shape{b.Channels},
-		Init: initializer.Zero{}, GradReq: unless(b.NoCenter)})
+		Init: initializer.Zero{}, GradReq: unless(b.NoCenter), Single: true})
 	b.RunningMean = gluon.Need(b.RunningMean, gluon.Spec{Shape: nd.Shape{b.Channels},
-		Init: initializer.Zero{}, GradReq: nd.GradNull, State: true})
+		Init: initializer.Zero{}, GradReq: nd.GradNull, State: true, Single: true})
 	b.RunningVar = gluon.Need(b.RunningVar, gluon.Spec{Shape: nd.Shape{b.Channels},
-		Init: initializer.One{}, GradReq: nd.GradNull, State: true})
+		Init: initializer.One{}, GradReq: nd.GradNull, State: true, Single: true})
 }
 
 // Forward normalizes x.
