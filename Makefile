@@ -51,9 +51,10 @@ fuzz: deps ## every fuzz target for a while, those of all operators (inference, 
 hostile: deps ## 10,000 damaged files of every kind: no panic, no memory that the file does not justify, at most a second each
 	$(GO) test -timeout 60m -v -count=1 -run Hostile $$(grep -rl 'hostile\.Kind{' --include='*_test.go' . | xargs -n1 dirname | sort -u) -hostile.n 10000
 
-oracle: deps ## random calls of every operator beside MXNet: make oracle MXNET=PYTHON, a Python that can import MXNet 1.9.1
+oracle: deps ## random calls of every operator and files of trainers beside MXNet: make oracle MXNET=PYTHON, a Python that can import MXNet 1.9.1
 	@[ -n "$(MXNET)" ] || { echo "wants MXNET=PYTHON, a Python interpreter that can import mxnet" >&2; exit 2; }
 	$(GO) test -timeout 10h -v -count=1 -run TestOracle ./internal/oracle -mxnet "$(MXNET)" -oracle.n 400
+	$(GO) test -v -count=1 -run BesideMXNet ./gluon -mxnet "$(MXNET)"
 
 bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...

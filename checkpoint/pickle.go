@@ -22,6 +22,7 @@ type (
 		class any
 		args  pyTuple
 		state any
+		items *pyDict // that the pickle puts into the object; nil: none
 	}
 	pyMark struct{}
 )
@@ -264,6 +265,12 @@ func (u *unpickler) extend(items []any) {
 
 func (u *unpickler) set(items []any) {
 	d, ok := u.top().(*pyDict)
+	if o, object := u.top().(*pyObject); object { // a dictionary that a call returns
+		if o.items == nil {
+			o.items = &pyDict{}
+		}
+		d, ok = o.items, true
+	}
 	if !ok || len(items)%2 != 0 {
 		u.fail("no dictionary to put %d items into", len(items))
 		return

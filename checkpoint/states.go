@@ -243,6 +243,18 @@ func pyType(v any) string {
 func WriteStates(w io.Writer, states []IndexedState) error {
 	p := &pickler{w: bufio.NewWriter(w)}
 	p.op(0x80, 3)
+	if err := p.states(states); err != nil {
+		return err
+	}
+	p.op('.')
+	if p.err == nil {
+		p.err = p.w.Flush()
+	}
+	return p.err
+}
+
+// states writes the dictionary of states.
+func (p *pickler) states(states []IndexedState) error {
 	p.op('}')
 	for _, s := range states {
 		switch {
@@ -257,10 +269,6 @@ func WriteStates(w io.Writer, states []IndexedState) error {
 			return fmt.Errorf("checkpoint: state of parameter %d %q: %w", s.Index, s.Name, err)
 		}
 		p.op('s')
-	}
-	p.op('.')
-	if p.err == nil {
-		p.err = p.w.Flush()
 	}
 	return p.err
 }

@@ -132,13 +132,13 @@ func (t *Trainer) Close() error {
 	return nil
 }
 
-// SaveStates writes the states of the optimizer to a file that MXNet's Trainer.load_states reads.
-// It waits for them. Workers of a job write the same states.
+// SaveStates writes the optimizer with its states and counts of updates to a file that MXNet's
+// Trainer.load_states reads. It waits for them. Workers of a job write the same states.
 func (t *Trainer) SaveStates(path string) error {
 	if err := t.ready(); err != nil {
 		return fmt.Errorf("gluon: SaveStates: %w", err)
 	}
-	if err := t.core.SaveStates(path); err != nil {
+	if err := t.core.SaveOptimizer(path); err != nil {
 		return fmt.Errorf("gluon: SaveStates: %w", err)
 	}
 	return nil

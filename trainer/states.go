@@ -1,23 +1,94 @@
 package trainer
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"gomx/checkpoint"
 	nd "gomx/ndarray"
+	"gomx/optimizer"
 )
 
 // SaveStates writes the optimizer's states of the trained parameters to a file that MXNet's Module
 // loads. It waits for them.
 func (t *Trainer) SaveStates(path string) error {
+	list, err := t.indexed()
+	if err != nil {
+		return err
+	}
+	return checkpoint.SaveStates(path, list)
+}
+
+// SaveOptimizer writes the optimizer with its states and counts of updates to a file that MXNet's
+// Trainer.load_states reads. It waits for the states. An optimizer that MXNet does not have is left
+// out.
+func (t *Trainer) SaveOptimizer(path string) error {
+	list, err := t.indexed()
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].Count = t.updater.Progress(list[i].Index).Count
+	}
+	call, ok := t.optimizerCall()
+	if !ok {
+		return checkpoint.SaveStates(path, list)
+	}
+	return checkpoint.SaveTrainerStates(path, list, call)
+}
+
+// optimizerCall returns the call by which MXNet makes the optimizer.
+func (t *Trainer) optimizerCall() (c checkpoint.Call, ok bool) {
+	text, err := optimizer.Encode(t.updater.Optimizer())
+	if err != nil {
+		return c, false
+	}
+	o, err := named(text)
+	if err != nil {
+		return c, false
+	}
+	delete(o.Params, "lr_mult") // of names, which MXNet's parameters do not have
+	delete(o.Params, "wd_mult")
+	delete(o.Params, "seed") // SGLD's, which MXNet draws from the process
+	if s, ok := o.Params["lr_scheduler"].(map[string]any); ok {
+		class := map[any]string{"factor": "FactorScheduler", "multifactor": "MultiFactorScheduler",
+			"poly": "PolyScheduler", "cosine": "CosineScheduler"}[s["name"]]
+		params, _ := s["params"].(map[string]any)
+		o.Params["lr_scheduler"] = checkpoint.Call{Module: "mxnet.lr_scheduler", Name: class,
+			Keywords: params}
+	}
+	if rate, ok := t.updater.SetRate(); ok {
+		o.Params["learning_rate"] = rate
+	}
+	return checkpoint.Call{Module: "mxnet.optimizer.optimizer", Name: "create",
+		Args: []any{o.Name}, Keywords: o.Params}, true
+}
+
+// encoded is the form of an optimizer that optimizer.Encode writes.
+type encoded struct {
+	Name   string         `json:"name"`
+	Params map[string]any `json:"params"`
+}
+
+// named reads the form.
+func named(text []byte) (e encoded, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // integers stay integers
+	err = d.Decode(&e)
+	return e, err
+}
+
+// indexed returns the states by the numbers of the parameters.
+func (t *Trainer) indexed() ([]checkpoint.IndexedState, error) {
 	if t.updater == nil {
-		return errors.New("no optimizer whose states could be saved")
+		return nil, errors.New("no optimizer whose states could be saved")
 	}
 	states, err := t.states()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var list []checkpoint.IndexedState
 	for i, p := range t.params {
@@ -27,11 +98,11 @@ func (t *Trainer) SaveStates(path string) error {
 		}
 		s, err := checkpoint.StateOf(arrays...)
 		if err != nil {
-			return fmt.Errorf("state of %s: %w", p.Name, err)
+			return nil, fmt.Errorf("state of %s: %w", p.Name, err)
 		}
 		list = append(list, checkpoint.IndexedState{Index: i, State: s})
 	}
-	return checkpoint.SaveStates(path, list)
+	return list, nil
 }
 
 // states returns the states of the optimizer, by the numbers of the parameters that have been
