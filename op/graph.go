@@ -109,13 +109,13 @@ func (g *Graph) check() error {
 	return nil
 }
 
-// appendKey appends an encoding that is equal only for graphs that compute the same.
-func (g *Graph) appendKey(b []byte) []byte {
+// key returns an encoding that is equal only for graphs that compute the same.
+func (g *Graph) key() []byte {
 	if g == nil {
-		return append(b, 0)
+		return []byte{0}
 	}
 	key := g.Memo(graphKey, func() any { return g.encode() }).(string)
-	return append(binary.AppendVarint(b, int64(len(key))), key...)
+	return append(binary.AppendVarint(nil, int64(len(key))), key...)
 }
 
 // encode spells operators, parameters and connections; names of nodes are left out. A node with a
