@@ -144,6 +144,12 @@ func TestPackGivesMemoryBack(t *testing.T) {
 	if out.fuse.final != 0 {
 		t.Errorf("%d messages of an empty outbox are final", out.fuse.final)
 	}
+	send(8, nil)
+	send(8, nil)
+	if out.Pack(); len(out.Sends) != 1 || out.Sends[0].Msg.Type != wire.TypeBatch {
+		t.Errorf("two messages are not packed: %+v", out.Sends)
+	}
+	out.Reset()
 	send(8, func(m *wire.Message) { m.Flags = wire.FlagPayloadCRC })
 	send(8, func(m *wire.Message) { m.Flags = wire.FlagPayloadCRC })
 	if out.Pack(); len(out.Sends) != 2 || out.Sends[0].Msg.Type == wire.TypeBatch {
