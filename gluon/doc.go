@@ -48,6 +48,11 @@
 //
 //	func (s *Scale) Forward(x *nd.Array) *nd.Array { return x.Mul(s.Gain.At(x)) }
 //
+// # Training
+//
+// A [Trainer] changes parameters by their gradients, over several devices and the workers of a job;
+// [Resume] continues a training loop that was killed.
+//
 // # Modes
 //
 // The tape of the input carries the mode: under autograd.Train dropout drops and batch
