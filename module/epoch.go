@@ -10,6 +10,7 @@ import (
 
 	"gomx/checkpoint"
 	dataio "gomx/io"
+	"gomx/training"
 )
 
 // epochRun is Fit's work in one epoch.
@@ -49,7 +50,7 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	if err := f.m.Wait(ctx); err != nil {
 		return err
 	}
-	end := EpochEnd{Epoch: epoch, Train: scores(f.config.metric.Value()), Samples: r.at.samples,
+	end := EpochEnd{Epoch: epoch, Train: training.ScoresOf(f.config.metric.Value()), Samples: r.at.samples,
 		Batches: r.at.batches, Time: time.Since(r.start)}
 	if err := f.finish(ctx, &end); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 	if err := r.batch(ctx, b, r.epoch, n); err != nil {
 		return false, err
 	}
-	r.at.samples += r.end.Samples
+	r.at.samples += r.train.BatchSize()
 	r.at.batches++
 	if every := r.config.resume.batches; every > 0 && (n+1)%every == 0 {
 		r.at.time = time.Since(r.start)
@@ -106,9 +107,7 @@ func (r *epochRun) begin() {
 		return
 	}
 	r.shown = true
-	for _, rep := range r.reports {
-		rep.begin(r.epoch)
-	}
+	r.log.Begin(r.epoch)
 }
 
 // last is the end of this worker's data in an epoch, after n batches: it takes part in the rounds

@@ -11,6 +11,7 @@ import (
 	"gomx/op"
 	"gomx/optimizer"
 	"gomx/trainer"
+	"gomx/training"
 )
 
 // Fit trains the module: it binds, initializes and optimizes as far as that has not been done,
@@ -51,19 +52,16 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 
 // fitting is one call of Fit.
 type fitting struct {
-	m       *Module
-	config  fitConfig
-	train   dataio.Iter
-	reports []reporter
-	saved   []int // epochs of the checkpoints that are kept
-	at      place // in the first epoch
-	job     jobSnapshots
-	scored  int // epochs of the validation data so far
-	end     BatchEnd
-	share   share
-	window  Scores // of the batch that has just ended, once somebody asked
-	taken   bool
-	owned   bool // Fit has opened the store and closes it
+	m      *Module
+	config fitConfig
+	train  dataio.Iter
+	log    training.Log
+	saved  []int // epochs of the checkpoints that are kept
+	at     place // in the first epoch
+	job    jobSnapshots
+	scored int // epochs of the validation data so far
+	share  share
+	owned  bool // Fit has opened the store and closes it
 }
 
 // prepare binds and initializes the module, opens the store and restores a run, before the first
@@ -126,11 +124,11 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if n, ok := f.train.(dataio.Counter); ok {
 		batches = n.Batches()
 	}
+	f.log = training.Log{Metric: c.metric, History: &m.history, Every: c.every, OnBatch: c.onBatch,
+		OnEpoch: c.onEpoch}
 	for _, r := range c.report {
-		f.reports = append(f.reports, r(batches))
+		f.log.Report(r(batches))
 	}
-	f.end.Window = f.takeWindow
-	f.end.Scores = func() Scores { return scores(c.metric.Value()) }
 	return nil
 }
 
@@ -194,33 +192,7 @@ func (f *fitting) batch(ctx context.Context, b *dataio.Batch, epoch, n int) erro
 			return err
 		}
 	}
-	f.taken = false
-	f.end.Epoch, f.end.Batch, f.end.Samples = epoch, n, f.train.BatchSize()
-	for _, r := range f.reports {
-		r.batch(&f.end)
-	}
-	for _, call := range c.onBatch {
-		if err := call(&f.end); err != nil {
-			return err
-		}
-	}
-	if c.every > 0 && n > 0 && n%c.every == 0 {
-		m.history.Batches = append(m.history.Batches, BatchScore{epoch, n, f.takeWindow()})
-	}
-	if f.taken {
-		if w, ok := c.metric.(metric.Windowed); ok {
-			w.ResetWindow()
-		}
-	}
-	return nil
-}
-
-// takeWindow returns the scores since the last batch at which somebody asked.
-func (f *fitting) takeWindow() Scores {
-	if !f.taken {
-		f.window, f.taken = scores(metric.Window(f.config.metric)), true
-	}
-	return f.window
+	return f.log.Batch(epoch, n, f.train.BatchSize())
 }
 
 // finish ends an epoch after its batches: it validates, saves a checkpoint, reports and calls the
@@ -235,19 +207,11 @@ func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
 		end.Validation = s
 		f.scored++
 	}
-	m.history.Epochs = append(m.history.Epochs, *end)
+	f.log.Add(end)
 	if err := f.save(end.Epoch); err != nil {
 		return err
 	}
-	for _, r := range f.reports {
-		r.epoch(end)
-	}
-	for _, call := range c.onEpoch {
-		if err := call(end); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.log.Epoch(end)
 }
 
 // share holds this worker's rank in its job and its counts of batches and rounds.

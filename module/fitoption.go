@@ -13,6 +13,7 @@ import (
 	"gomx/metric"
 	"gomx/optimizer"
 	"gomx/trainer"
+	"gomx/training"
 )
 
 // FitOption configures Fit.
@@ -37,7 +38,7 @@ type fitConfig struct {
 	checkpoint   checkpointConfig
 	resume       checkpointConfig
 	snapshots    snapshotConfig
-	report       []func(batches int) reporter
+	report       []func(batches int) training.Reporter
 	every        int
 	onBatch      []func(*BatchEnd) error
 	onEpoch      []func(*EpochEnd) error
@@ -140,9 +141,8 @@ func Force() FitOption { return func(c *fitConfig) { c.rebind = true } }
 func Progress(w io.Writer) FitOption {
 	return func(c *fitConfig) {
 		c.want(!isNil(w), "Progress(nil), want a writer")
-		c.report = append(c.report, func(batches int) reporter {
-			return newProgress(w, c.epochs,
-				batches)
+		c.report = append(c.report, func(batches int) training.Reporter {
+			return training.NewProgress(w, c.epochs, batches)
 		})
 	}
 }
@@ -152,7 +152,9 @@ func Progress(w io.Writer) FitOption {
 func Speedometer(w io.Writer, every int) FitOption {
 	return func(c *fitConfig) {
 		c.want(!isNil(w), "Speedometer(nil), want a writer")
-		c.report = append(c.report, func(int) reporter { return newSpeedometer(w, every) })
+		c.report = append(c.report, func(int) training.Reporter {
+			return training.NewSpeedometer(w, every)
+		})
 	}
 }
 

@@ -1,84 +1,24 @@
 package module
 
-import "time"
+import "gomx/training"
 
-// History holds the scores that Fit has measured, for curves.
-type History struct {
-	Batches []BatchScore
-	Epochs  []EpochEnd
-}
-
-// BatchScore are the scores of a stretch of batches.
-type BatchScore struct {
-	Epoch  int
-	Batch  int // the last batch of the stretch, counted from 0
-	Scores Scores
-}
-
-// BatchEnd is the argument of the callbacks that run after a batch.
-type BatchEnd struct {
-	Epoch   int
-	Batch   int // counted from 0
-	Samples int // in the batch
-	// Window returns the scores since they were last taken: about the last stretch of batches.
-	// It is computed when called.
-	Window func() Scores
-	// Scores returns the scores since the epoch began. It is computed when called, and leaves
-	// Window as it is.
-	Scores func() Scores
-}
-
-// EpochEnd is the argument of the callbacks that run after an epoch.
-type EpochEnd struct {
-	Epoch      int
-	Train      Scores
-	Validation Scores // nil without a validation iterator
-	Samples    int    // that were trained on
-	Batches    int
-	Time       time.Duration
-}
+// The results of Fit and Score, and the arguments of callbacks.
+type (
+	// Score is one measurement.
+	Score = training.Score
+	// Scores are the measurements of a metric.
+	Scores = training.Scores
+	// History holds the scores that Fit has measured, for curves.
+	History = training.History
+	// BatchScore are the scores of a stretch of batches.
+	BatchScore = training.BatchScore
+	// BatchEnd is the argument of the callbacks that run after a batch.
+	BatchEnd = training.BatchEnd
+	// EpochEnd is the argument of the callbacks that run after an epoch.
+	EpochEnd = training.EpochEnd
+	// Curve is one quantity as it was measured over the epochs.
+	Curve = training.Curve
+)
 
 // History returns the scores that the calls of Fit have measured so far.
 func (m *Module) History() *History { return &m.history }
-
-// Curve is one quantity as it was measured over the epochs.
-type Curve struct {
-	Name     string // training or validation
-	Quantity string // the name of the score, such as accuracy
-	X, Y     []float64
-}
-
-// Curves returns the history as curves: training by stretches of batches, validation by epochs.
-func (h *History) Curves() []Curve {
-	var list []Curve
-	add := func(name, quantity string, x, y float64) {
-		for i := range list {
-			if list[i].Name == name && list[i].Quantity == quantity {
-				list[i].X, list[i].Y = append(list[i].X, x), append(list[i].Y, y)
-				return
-			}
-		}
-		list = append(list, Curve{name, quantity, []float64{x}, []float64{y}})
-	}
-	perEpoch := 0
-	for _, e := range h.Epochs {
-		perEpoch = max(perEpoch, e.Batches)
-	}
-	for _, b := range h.Batches {
-		for _, s := range b.Scores {
-			add("training", s.Name, float64(b.Epoch)+float64(b.Batch+1)/float64(max(perEpoch, 1)),
-				s.Value)
-		}
-	}
-	for _, e := range h.Epochs {
-		if len(h.Batches) == 0 {
-			for _, s := range e.Train {
-				add("training", s.Name, float64(e.Epoch+1), s.Value)
-			}
-		}
-		for _, s := range e.Validation {
-			add("validation", s.Name, float64(e.Epoch+1), s.Value)
-		}
-	}
-	return list
-}

@@ -161,7 +161,7 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error) {
 	c, m := &f.config, f.m
 	rec = &runRecord{Epoch: epoch, Batch: batch, Drifted: m.net.drifted, Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved,
-		Scored: f.scored, History: m.history.record()}
+		Scored: f.scored, History: m.history}
 	if c.validate != nil {
 		if rec.Validation, err = iterState(c.validate); err != nil && c.resume.prefix != "" {
 			return nil, err
@@ -271,7 +271,7 @@ func (f *fitting) restorePlace(ctx context.Context, rec *runRecord) error {
 func (f *fitting) restoreStreams(rec *runRecord) {
 	m := f.m
 	m.trainer.Scaler.Restore(rec.Scale)
-	m.replicas.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History.history(),
+	m.replicas.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History,
 		rec.Scored
 	nd.SetRandomState(rec.Random)
 }

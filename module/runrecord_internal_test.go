@@ -12,8 +12,9 @@ import (
 
 // someRun is a record with numbers that JSON does not have.
 func someRun() *runRecord {
-	h := History{Batches: []BatchScore{{1, 2, Scores{{"accuracy", math.NaN()}}}},
-		Epochs: []EpochEnd{{Epoch: 1, Train: Scores{{"loss", math.Inf(1)}, {"x", 0.1}}, Samples: 3,
+	h := History{Batches: []BatchScore{{Epoch: 1, Batch: 2, Scores: Scores{{Name: "accuracy", Value: math.NaN()}}}},
+		Epochs: []EpochEnd{{Epoch: 1, Train: Scores{{Name: "loss", Value: math.Inf(1)},
+			{Name: "x", Value: 0.1}}, Samples: 3,
 			Batches: 4, Time: time.Second}}}
 	run := trainer.Run{Identity: []trainer.Identity{{Name: "seed", Value: "1"}}, Steps: 1 << 63,
 		Params: []trainer.ParamRecord{{Count: 1, Updates: 2,
@@ -21,7 +22,7 @@ func someRun() *runRecord {
 			Shared: trainer.Pair{trainer.Exact(math.NaN())}, States: 3, Collected: true}},
 		Scale: &trainer.ScaleRecord{Value: 0.1, Good: 2, Skipped: 3}}
 	return &runRecord{Run: run, Train: json.RawMessage(`{"a":1}`), Epoch: 1, Batch: 2, Metric: []byte{1, 2},
-		Checkpoints: []int{1, 2}, History: h.record()}
+		Checkpoints: []int{1, 2}, History: h}
 }
 
 // TestRunRecord writes a record and reads it back, bit for bit.
@@ -41,7 +42,7 @@ func TestRunRecord(t *testing.T) {
 	if m := rec.Params[0].Own; !math.Signbit(float64(m[0])) || m[1] != 1e-300 {
 		t.Errorf("got %v, want -0 and 1e-300", m)
 	}
-	h := rec.History.history()
+	h := rec.History
 	if v := h.Epochs[0].Train[0].Value; !math.IsInf(v, 1) ||
 		!math.IsNaN(h.Batches[0].Scores[0].Value) || h.Epochs[0].Validation != nil {
 		t.Errorf("got %v", h)

@@ -5,50 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"gomx/dtype"
 	dataio "gomx/io"
 	"gomx/metric"
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/training"
 )
-
-// Score is one measurement.
-type Score struct {
-	Name  string
-	Value float64
-}
-
-// Scores are the measurements of a metric.
-type Scores []Score
-
-// Get returns the measurement with a name.
-func (s Scores) Get(name string) (float64, bool) {
-	for _, v := range s {
-		if v.Name == name {
-			return v.Value, true
-		}
-	}
-	return 0, false
-}
-
-// String formats s as "accuracy=0.912300 cross-entropy=0.251000".
-func (s Scores) String() string {
-	parts := make([]string, len(s))
-	for i, v := range s {
-		parts[i] = fmt.Sprintf("%s=%f", v.Name, v.Value)
-	}
-	return strings.Join(parts, " ")
-}
-
-func scores(names []string, values []float64) Scores {
-	s := make(Scores, len(names))
-	for i := range names {
-		s[i] = Score{names[i], values[i]}
-	}
-	return s
-}
 
 // Score measures the module on an epoch of an iterator. Samples that only fill up the last batch
 // are not counted. An unbound module is bound for inference.
@@ -74,7 +38,7 @@ func (m *Module) Score(ctx context.Context, it dataio.Iter, mt metric.Metric) (S
 	if err != nil {
 		return nil, fmt.Errorf("module: score: %w", err)
 	}
-	return scores(mt.Value()), nil
+	return training.ScoresOf(mt.Value()), nil
 }
 
 // infer runs forward over an epoch and calls f after each batch.

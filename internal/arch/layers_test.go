@@ -7,7 +7,7 @@ import "strings"
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden, script are imported by tests, optest by opgen too)
 module  launch  examples/data  gluon/{nn,rnn,loss,data}
-gluon                                     networks as values
+gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
 predict                                   models in service
 checkpoint  kvstore

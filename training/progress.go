@@ -1,4 +1,4 @@
-package module
+package training
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// reporter shows how training goes on.
-type reporter interface {
-	begin(epoch int)
-	batch(*BatchEnd)
-	epoch(*EpochEnd)
+// Reporter shows the progress of training.
+type Reporter interface {
+	Begin(epoch int)
+	Batch(*BatchEnd)
+	Epoch(*EpochEnd)
 }
 
 // How often Progress writes a line where there is no terminal, and scores where there is one.
@@ -24,8 +24,9 @@ const (
 	scoresEvery = time.Second
 )
 
-// newProgress returns a bar for terminals and lines by the clock for everything else.
-func newProgress(w io.Writer, epochs, batches int) reporter {
+// NewProgress returns a bar for terminals, and lines by the clock for other writers. Epochs is
+// their number, batches the number of batches of an epoch; 0: unknown.
+func NewProgress(w io.Writer, epochs, batches int) Reporter {
 	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		return &bar{w: w, epochs: epochs, batches: batches}
 	}
@@ -43,9 +44,11 @@ type clock struct {
 	last    time.Time
 }
 
-func (c *clock) begin(int) { c.seen, c.last = 0, c.now() }
+// Begin implements Reporter.
+func (c *clock) Begin(int) { c.seen, c.last = 0, c.now() }
 
-func (c *clock) batch(b *BatchEnd) {
+// Batch implements Reporter.
+func (c *clock) Batch(b *BatchEnd) {
 	c.seen += b.Samples
 	now := c.now()
 	passed := now.Sub(c.last)
@@ -64,7 +67,8 @@ func (c *clock) batch(b *BatchEnd) {
 	c.seen, c.last = 0, now
 }
 
-func (c *clock) epoch(e *EpochEnd) { writeEpoch(c.w, e) }
+// Epoch implements Reporter.
+func (c *clock) Epoch(e *EpochEnd) { writeEpoch(c.w, e) }
 
 // speedometer writes lines in MXNet's format.
 type speedometer struct {
@@ -74,13 +78,17 @@ type speedometer struct {
 	start time.Time
 }
 
-func newSpeedometer(w io.Writer, every int) reporter {
+// NewSpeedometer returns a reporter that writes a line in MXNet's format after every so many
+// batches, and lines after epochs.
+func NewSpeedometer(w io.Writer, every int) Reporter {
 	return &speedometer{w: w, every: max(every, 1)}
 }
 
-func (s *speedometer) begin(int) { s.seen = 0 }
+// Begin implements Reporter.
+func (s *speedometer) Begin(int) { s.seen = 0 }
 
-func (s *speedometer) batch(b *BatchEnd) {
+// Batch implements Reporter.
+func (s *speedometer) Batch(b *BatchEnd) {
 	if b.Batch == 0 {
 		// The first batch compiles kernels and fills caches: the clock starts after it.
 		s.start = time.Now()
@@ -100,7 +108,8 @@ func (s *speedometer) batch(b *BatchEnd) {
 	s.seen, s.start = 0, time.Now()
 }
 
-func (s *speedometer) epoch(e *EpochEnd) { writeEpoch(s.w, e) }
+// Epoch implements Reporter.
+func (s *speedometer) Epoch(e *EpochEnd) { writeEpoch(s.w, e) }
 
 // writeEpoch writes the lines of MXNet's fit after an epoch.
 func writeEpoch(w io.Writer, e *EpochEnd) {
@@ -123,9 +132,11 @@ type bar struct {
 	scored          time.Time // when scores were last shown
 }
 
-func (p *bar) begin(int) { p.bar = nil }
+// Begin implements Reporter.
+func (p *bar) Begin(int) { p.bar = nil }
 
-func (p *bar) batch(b *BatchEnd) {
+// Batch implements Reporter.
+func (p *bar) Batch(b *BatchEnd) {
 	if p.bar == nil {
 		total := -1 // unknown: a spinner
 		if p.batches > 0 {
@@ -152,7 +163,8 @@ func (p *bar) batch(b *BatchEnd) {
 
 func (p *bar) title(epoch int) string { return fmt.Sprintf("epoch %d/%d", epoch+1, p.epochs) }
 
-func (p *bar) epoch(e *EpochEnd) {
+// Epoch implements Reporter.
+func (p *bar) Epoch(e *EpochEnd) {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 		_ = p.bar.Clear()

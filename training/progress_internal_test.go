@@ -1,4 +1,4 @@
-package module
+package training
 
 import (
 	"strings"
@@ -19,10 +19,10 @@ func TestClock(t *testing.T) {
 		var out strings.Builder
 		var now time.Time
 		p := &clock{w: &out, batches: 4, every: linesEvery, now: func() time.Time { return now }}
-		p.begin(0)
+		p.Begin(0)
 		for n := range 4 {
 			now = now.Add(c.batch)
-			p.batch(&BatchEnd{Batch: n, Samples: 60,
+			p.Batch(&BatchEnd{Batch: n, Samples: 60,
 				Scores: func() Scores { return Scores{{"accuracy", 0.5}} },
 				Window: func() Scores {
 					t.Error(
