@@ -3,6 +3,7 @@ package gluon
 import (
 	"slices"
 	"strconv"
+	"sync"
 
 	"gomx/device"
 	"gomx/engine"
@@ -25,6 +26,9 @@ type compiled struct {
 	wanted []*nd.Array // captured arrays whose gradients are computed, in the order of fn's
 	args   []int       // positions of the inputs whose gradients are computed
 	record bool        // calls are recorded on a tape
+
+	mu   sync.Mutex
+	ones []*nd.Array // arrays of ones like the outputs, made when they are needed; guarded by mu
 }
 
 // holding is a captured array. If it holds the values of a parameter, the graph is out of date when
@@ -139,7 +143,9 @@ func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 // run calls the compiled network and records the call.
 func (c *compiled) run(in []*nd.Array) ([]*nd.Array, error) {
 	dev, eng := in[0].Device(), in[0].Engine()
-	plain, out := make([]*nd.Array, len(c.outs)), make([]*nd.Array, len(c.outs))
+	r := &recorded{c: c}
+	r.plain = append(r.few[:0], make([]*nd.Array, len(c.outs))...)
+	plain, out := r.plain, make([]*nd.Array, len(c.outs))
 	for i, d := range c.outs {
 		a, err := nd.Make(eng, dev, d.DType, d.Shape)
 		if err != nil {
@@ -147,18 +153,17 @@ func (c *compiled) run(in []*nd.Array) ([]*nd.Array, error) {
 		}
 		plain[i] = a
 	}
-	call, err := c.fn.Call(in, plain)
-	if err != nil {
+	var err error
+	if r.call, err = c.fn.Call(in, plain); err != nil {
 		return nil, err
 	}
 	for i, a := range plain {
 		out[i] = a.Detach()
 	}
-	r := &recorded{c: c, call: call, plain: plain}
-	if call == nil {
+	if r.call == nil {
 		r.Release()
 	}
-	nd.Record(r, slices.Concat(in, c.wanted), out)
+	nd.Record(r, slices.Concat(in, c.wanted), len(c.wanted), out)
 	return out, nil
 }
 
@@ -168,6 +173,7 @@ type recorded struct {
 	c     *compiled
 	call  *exec.Call // nil when no gradient can be asked for
 	plain []*nd.Array
+	few   [2]*nd.Array // memory of plain for few outputs
 }
 
 // String names the call in errors.
@@ -182,6 +188,21 @@ func (r *recorded) Release() {
 		a.Close()
 	}
 	r.plain = nil
+}
+
+// Ones returns an array of ones like an output.
+func (r *recorded) Ones(output int) (*nd.Array, error) {
+	c := r.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ones == nil {
+		c.ones = make([]*nd.Array, len(c.outs))
+	}
+	if a := r.plain[output]; c.ones[output] == nil {
+		c.ones[output] = nd.Ones(a.Shape(), nd.On(a.Device()), nd.As(a.DType()),
+			nd.Using(a.Engine()))
+	}
+	return c.ones[output], nil
 }
 
 // Gradients runs the backward part.

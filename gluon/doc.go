@@ -58,6 +58,17 @@
 // The tape of the input carries the mode: under autograd.Train dropout drops and batch
 // normalization learns, without a tape nothing is recorded and layers are in inference.
 //
+// # Compiled networks
+//
+// [Net.Hybridize] lets a network run compiled: the next call runs Forward once with arrays that
+// have a shape and no values, and compiles the operations that it calls. Graphs are kept by shapes,
+// types, device and mode. Random numbers, moving averages and gradients are the same as line by
+// line; reading a value while Forward is traced is an error that names the line.
+//
+//	net.Hybridize()
+//	y := net.Forward(x)                // traced and compiled once
+//	err := net.Export("runs/net", 5)   // for MXNet, too; gluon.Import reads it
+//
 // # Errors
 //
 // Forward panics with *op.Error where the program is wrong, as the functions of package ndarray do:

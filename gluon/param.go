@@ -268,7 +268,7 @@ func (p *Param) Set(values *nd.Array) (err error) {
 
 // Data returns the values on the first device, nil before there are some.
 func (p *Param) Data() *nd.Array {
-	if list := p.All(); len(list) > 0 {
+	if list := p.values(); len(list) > 0 {
 		return list[0]
 	}
 	return nil
@@ -292,9 +292,12 @@ func (p *Param) merged() *nd.Array {
 }
 
 // All returns the values on all devices, nil before there are some.
-func (p *Param) All() []*nd.Array {
+func (p *Param) All() []*nd.Array { return slices.Clone(p.values()) }
+
+// values is All; the result must not be changed.
+func (p *Param) values() []*nd.Array {
 	if list := p.arrays.Load(); list != nil {
-		return slices.Clone(*list)
+		return *list
 	}
 	return nil
 }
@@ -328,7 +331,7 @@ func (p *Param) request() nd.GradReq {
 
 // ZeroGrad sets the gradients to zero.
 func (p *Param) ZeroGrad() {
-	for _, a := range p.All() {
+	for _, a := range p.values() {
 		a.ZeroGrad()
 	}
 }

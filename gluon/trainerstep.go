@@ -200,7 +200,7 @@ func (t *Trainer) update() error {
 		if t.grads.firsts[t.names[i]] == nil {
 			continue
 		}
-		for _, a := range p.All() {
+		for _, a := range p.values() {
 			a.UseGrad()
 		}
 	}

@@ -2,7 +2,6 @@ package ndarray
 
 import (
 	"fmt"
-	"slices"
 
 	"gomx/graph"
 	"gomx/op"
@@ -30,6 +29,9 @@ func Backward(heads, grads []*Array, retain bool) error {
 	if t := tracingOf(heads); t != nil {
 		return t.refuse("Backward", "the array is traced: call Backward with the result of the "+
 			"function, or Gradients inside of it")
+	}
+	if s := lone(heads); s != nil {
+		return s.differentiate(heads, grads, retain)
 	}
 	return differentiate(heads, grads, pass{retain: retain}, func(b *backprop) error {
 		for _, l := range b.leaves {
@@ -236,8 +238,7 @@ func (b *backprop) collect(heads []*Array) error {
 // visit adds the values that a step saved.
 func (b *backprop) visit(s *step) error {
 	if s.freed {
-		return op.WithOp(op.Errorf("", "an earlier Backward has freed the values that the tape saved: ask it "+
-			"to retain"), s.plan.op.Name, "", "")
+		return op.WithOp(errFreed(), s.plan.op.Name, "", "")
 	}
 	b.steps = append(b.steps, s)
 	b.forward[&s.node] = parent{step: s}
@@ -258,19 +259,21 @@ func (b *backprop) visit(s *step) error {
 	return nil
 }
 
+// errFreed is the error of a Backward for values that are not there any more.
+func errFreed() error {
+	return op.Errorf("", "an earlier Backward has freed the values that the tape saved: ask it to "+
+		"retain")
+}
+
 // headGrads returns variables for the gradients that flow into the heads.
 func (b *backprop) headGrads(heads, grads []*Array) ([]op.Entry, error) {
-	if len(grads) > len(heads) {
-		return nil, op.Errorf("grads", "%d gradients for %d heads", len(grads), len(heads))
+	if err := checkHeads(heads, grads); err != nil {
+		return nil, err
 	}
 	entries := make([]op.Entry, len(heads))
 	for i, g := range grads {
 		if g == nil {
 			continue
-		}
-		if !g.shape.Equal(heads[i].shape) || g.dtype != heads[i].dtype {
-			return nil, op.Errorf(fmt.Sprintf("gradient %d", i), "%v %v, want %v %v", g.dtype,
-				g.shape, heads[i].dtype, heads[i].shape)
 		}
 		entries[i] = op.Var("head_grad").Entry(0)
 		if !b.record {
@@ -281,15 +284,36 @@ func (b *backprop) headGrads(heads, grads []*Array) ([]op.Entry, error) {
 	return entries, nil
 }
 
+// checkHeads compares the gradients that flow into heads with the heads.
+func checkHeads(heads, grads []*Array) error {
+	if len(grads) > len(heads) {
+		return op.Errorf("grads", "%d gradients for %d heads", len(grads), len(heads))
+	}
+	for i, g := range grads {
+		if g != nil && (!g.shape.Equal(heads[i].shape) || g.dtype != heads[i].dtype) {
+			return op.Errorf(fmt.Sprintf("gradient %d", i), "%v %v, want %v %v", g.dtype, g.shape,
+				heads[i].dtype, heads[i].shape)
+		}
+	}
+	return nil
+}
+
 // free releases the values that the steps saved, and the links between the steps.
 func (b *backprop) free() {
 	for _, s := range b.steps {
-		for _, v := range slices.Concat(s.in, s.out) {
+		s.free()
+	}
+}
+
+// free releases the values that the step saved, and its links to other steps.
+func (s *step) free() {
+	for _, list := range [][]saved{s.in, s.out} {
+		for _, v := range list {
 			v.array.Close()
 		}
-		if s.by != nil {
-			s.by.Release()
-		}
-		s.in, s.out, s.parents, s.node.In, s.freed = nil, nil, nil, nil, true
 	}
+	if s.by != nil {
+		s.by.Release()
+	}
+	s.in, s.out, s.parents, s.node.In, s.freed = nil, nil, nil, nil, true
 }

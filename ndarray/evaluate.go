@@ -157,15 +157,25 @@ func (b *backprop) value(e op.Entry, shapeOnly bool) (*Array, error) {
 	if v.array.chunk == nil {
 		return nil, blame("the gradient reads values that were not kept")
 	}
-	if v.checked && v.array.chunk.writes.Load() != v.version {
-		name := ""
-		if n := v.array.chunk.v.Name(); n != "" {
-			name = fmt.Sprintf(" %q", n)
-		}
-		return nil, blame("the array%s of shape %v was overwritten after the tape had recorded it",
-			name, v.array.shape)
+	if v.overwritten() {
+		return nil, blame("%s", v.complaint())
 	}
 	return v.array, nil
+}
+
+// overwritten reports whether an operand was written since the tape recorded it.
+func (v *saved) overwritten() bool {
+	return v.checked && v.array.chunk.writes.Load() != v.version
+}
+
+// complaint is the message of an error about an operand that was overwritten.
+func (v *saved) complaint() string {
+	name := ""
+	if n := v.array.chunk.v.Name(); n != "" {
+		name = fmt.Sprintf(" %q", n)
+	}
+	return fmt.Sprintf("the array%s of shape %v was overwritten after the tape had recorded it", name,
+		v.array.shape)
 }
 
 // drop closes a computed gradient that no node and no target needs any more.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
 
 	"gomx/dtype"
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // Function is a differentiable function written in Go with arrays, like MXNet's autograd.Function.
@@ -123,7 +125,7 @@ func (f Function) Apply(in ...*Array) []*Array {
 		out[i] = a.Detach() // Backward may keep a itself
 	}
 	if iv.tape != nil {
-		Record(f, in, out)
+		Record(f, in, 0, out)
 	}
 	return out
 }
@@ -228,12 +230,23 @@ type GradientCall struct {
 	// Record says that the gradients will be differentiated in turn: In and OutGrad are on a tape,
 	// and the gradients must be made of them by operations that a tape records.
 	Record bool
+
+	own []*Array // see flow
+}
+
+// oneser is a Differentiable that keeps arrays of ones like its outputs, which nobody writes. They
+// are the gradients that flow in where Backward is given none.
+type oneser interface {
+	Ones(output int) (*Array, error)
 }
 
 // Record puts the results of a computation on the tape of its inputs, if they are on one. Backward
-// then asks d for the gradients. The arrays of out are new; they join the scope of the inputs.
-func Record(d Differentiable, in, out []*Array) {
-	iv := invocation{op: functionNode.Op, in: in}
+// then asks d for the gradients. The last held inputs are known to lie in different memory, as
+// parameters do. The arrays of out are new; they join the scope of the inputs.
+func Record(d Differentiable, in []*Array, held int, out []*Array) {
+	iv := newInvocation(functionNode.Op, nil, nil)
+	defer iv.release()
+	iv.in = in
 	for i, a := range in {
 		if err := iv.join(a, i); err != nil {
 			panic(blame(err, d.String()))
@@ -249,21 +262,43 @@ func Record(d Differentiable, in, out []*Array) {
 	if iv.tape == nil {
 		return
 	}
-	p := &plan{op: functionNode.Op, params: functionParams{Inputs: len(in), Outputs: len(out)},
-		inputs: numbered("input", len(in)), updates: make([]bool, len(in)),
-		ignored: make([]bool, len(in)), in: make([]op.Desc, len(in)),
-		out: make([]op.Desc, len(out))}
-	for i, a := range in {
-		p.in[i] = op.Plain(a.dtype, a.shape)
-	}
-	for i, a := range out {
-		p.out[i] = op.Plain(a.dtype, a.shape)
-	}
-	iv.record(p, out)
+	iv.record(functionPlan(len(in), len(out)), out)
 	if s := out[0].trace.step; s != nil {
-		s.by, s.node.Name = d, d.String()
+		s.by, s.node.Name, s.alone = d, d.String(), s.onLeaves(held)
 		runtime.AddCleanup(s, Differentiable.Release, d)
 	}
+}
+
+// functionPlans caches the plans of recorded computations by the numbers of inputs and outputs.
+var functionPlans sync.Map
+
+// functionPlan returns the plan of a recorded computation.
+func functionPlan(in, out int) *plan {
+	key := [2]int{in, out}
+	if p, ok := functionPlans.Load(key); ok {
+		return p.(*plan)
+	}
+	p, _ := functionPlans.LoadOrStore(key, &plan{op: functionNode.Op,
+		params: functionParams{Inputs: in, Outputs: out}, inputs: numbered("input", in),
+		updates: make([]bool, in), ignored: make([]bool, in), in: make([]op.Desc, in),
+		out: make([]op.Desc, out)})
+	return p.(*plan)
+}
+
+// onLeaves reports whether a recorded computation depends on attached gradients alone, and on each
+// only once. The last held of its inputs are different.
+func (s *step) onLeaves(held int) bool {
+	for i, p := range s.parents {
+		if p.step != nil {
+			return false
+		}
+		for _, q := range s.parents[i+1:] {
+			if i < len(s.parents)-held && p.leaf != nil && p.leaf == q.leaf {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Recording reports whether a tape would record a computation on arrays: one of them is on a tape,
@@ -284,6 +319,152 @@ func (a *Array) Differentiated() bool {
 	return a.trace.step != nil || a.leaf.Load() != nil
 }
 
+// lone returns the recorded computation of which all heads are results, if it depends on attached
+// gradients alone: its gradients need no graph. Otherwise it returns nil.
+func lone(heads []*Array) *step {
+	var s *step
+	for i, h := range heads {
+		if h == nil || h.leaf.Load() != nil || h.trace.step == nil || !h.trace.step.alone ||
+			i > 0 && h.trace.step != s {
+			return nil
+		}
+		s = h.trace.step
+	}
+	return s
+}
+
+// differentiate is Backward for the results of one recorded computation.
+func (s *step) differentiate(heads, grads []*Array, retain bool) error {
+	tape := heads[0].trace.tape
+	tape.mu.Lock()
+	defer tape.mu.Unlock()
+	if s.freed {
+		return blame(errFreed(), s.by.String())
+	}
+	n, m := len(s.in), len(s.out)
+	arrays := make([]*Array, 2*n+2*m)
+	c := &GradientCall{In: arrays[:n:n], Into: arrays[n : 2*n : 2*n],
+		Out: arrays[2*n : 2*n+m : 2*n+m], OutGrad: arrays[2*n+m:], Wanted: make([]bool, n)}
+	for i := range s.in {
+		v := &s.in[i]
+		if v.overwritten() {
+			return blame(op.Errorf(s.plan.inputs[i].Name, "%s", v.complaint()), s.by.String())
+		}
+		c.In[i] = v.array
+		if l := s.parents[i].leaf; l != nil {
+			if c.Wanted[i] = true; l.req == GradWrite {
+				c.Into[i] = l.grad
+			}
+		}
+	}
+	for i := range s.out {
+		c.Out[i] = s.out[i].array
+	}
+	if err := c.flow(s.by, heads, grads); err != nil {
+		return blame(err, "Backward")
+	}
+	list, err := c.ask(s.by)
+	if err != nil {
+		return blame(err, s.by.String())
+	}
+	for i, g := range list {
+		if l := s.parents[i].leaf; l != nil {
+			if err := l.store(g, c.Into[i]); err != nil {
+				return blame(err, s.by.String())
+			}
+		}
+	}
+	for _, a := range c.own {
+		a.Close()
+	}
+	if !retain {
+		s.free()
+	}
+	return nil
+}
+
+// ask calls Gradients and checks the result.
+func (c *GradientCall) ask(d Differentiable) ([]*Array, error) {
+	grads, err := d.Gradients(c)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range grads {
+		if a := c.In[i]; g != nil && (!g.shape.Equal(a.shape) || g.dtype != a.dtype) {
+			return nil, op.Errorf("", "Backward returned %v %v as gradient of input %d, want %v %v",
+				g.dtype, g.shape, i, a.dtype, a.shape)
+		}
+	}
+	return grads, nil
+}
+
+// flow fills in the gradients that flow into the outputs. own lists the arrays that it has made.
+func (c *GradientCall) flow(d Differentiable, heads, grads []*Array) error {
+	if err := checkHeads(heads, grads); err != nil {
+		return err
+	}
+	for k, h := range heads {
+		to := &c.OutGrad[h.trace.index]
+		var g *Array
+		var err error
+		if k < len(grads) && grads[k] != nil {
+			g = c.keep(grads[k].Detach())
+		} else if o, ok := d.(oneser); ok {
+			if g, err = o.Ones(h.trace.index); err != nil {
+				return err
+			}
+		} else if g, err = c.full(h, 1); err != nil {
+			return err
+		}
+		if *to != nil { // an output may be a head twice
+			g = c.keep(apply1(prim.ElemwiseAdd.Op, nil, *to, g))
+		}
+		*to = g
+	}
+	for i, a := range c.Out {
+		if c.OutGrad[i] == nil {
+			g, err := c.full(a, 0)
+			if err != nil {
+				return err
+			}
+			c.OutGrad[i] = g
+		}
+	}
+	return nil
+}
+
+// keep adds an array to those that are closed after the call.
+func (c *GradientCall) keep(a *Array) *Array {
+	c.own = append(c.own, a)
+	return a
+}
+
+// full makes an array like another one, of equal elements.
+func (c *GradientCall) full(like *Array, v float64) (*Array, error) {
+	a, err := newArray(like.chunk.eng, like.chunk.dev, like.dtype, like.shape, "")
+	if err != nil {
+		return nil, err
+	}
+	fill(a, v)
+	return c.keep(a), nil
+}
+
+// store stores a gradient, which has been computed into array into unless that is nil; a nil
+// gradient is zero.
+func (l *leaf) store(g, into *Array) error {
+	l.fresh.Store(true)
+	switch {
+	case g == nil && l.req == GradWrite:
+		fill(l.grad, 0)
+	case g == nil || g == into:
+	case l.req == GradWrite:
+		copyArray(l.grad, g)
+	default:
+		return InvokeInto(prim.ElemwiseAdd.Op, nil, []*Array{l.grad, g.Detach()}, []*Array{l.grad})
+	}
+	return nil
+}
+
 // call asks a recorded computation for the gradients of its inputs.
 func (b *backprop) call(n *op.Node, in, out []*Array) error {
 	p := n.Params.(functionParams)
@@ -294,7 +475,7 @@ func (b *backprop) call(n *op.Node, in, out []*Array) error {
 	for i := range c.Into {
 		c.Into[i], c.Wanted[i] = b.direct[n.Entry(i)], b.uses[n.Entry(i)] > 0
 	}
-	grads, err := s.by.Gradients(c)
+	grads, err := c.ask(s.by)
 	if err != nil {
 		return op.WithOp(err, s.by.String(), "", "")
 	}
@@ -303,10 +484,6 @@ func (b *backprop) call(n *op.Node, in, out []*Array) error {
 		switch {
 		case g == nil:
 			out[i] = Zeros(a.shape, On(a.chunk.dev), As(a.dtype), Using(a.chunk.eng))
-		case !g.shape.Equal(a.shape) || g.dtype != a.dtype:
-			return op.WithOp(op.Errorf("",
-				"Backward returned %v %v as gradient of input %d, want %v %v", g.dtype, g.shape, i,
-				a.dtype, a.shape), s.by.String(), "", "")
 		default:
 			out[i] = g.alias("Backward")
 			out[i].trace = g.trace

@@ -81,6 +81,7 @@ type step struct {
 	eng     *engine.Engine
 	dev     device.Device
 	by      Differentiable // computes the gradient if not nil, otherwise the operator does
+	alone   bool           // by computes the gradients of leaves alone, each once
 	made    *origin        // of steps that a Tracing imports; these have nothing but a node
 
 	// Guarded by Tape.mu.

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"unsafe"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -46,6 +48,11 @@ func read(indices op.Tensor, n int, legal bound) ([]int64, error) {
 
 // copyRun copies n elements that lie together.
 func copyRun(dst op.Tensor, to int, src op.Tensor, from, n int) {
+	if size := dst.DType.Size(); dst.DType == src.DType {
+		copy(unsafe.Slice((*byte)(unsafe.Add(dst.Data, to*size)), n*size),
+			unsafe.Slice((*byte)(unsafe.Add(src.Data, from*size)), n*size))
+		return
+	}
 	one := []int{1}
 	loop.Copy(dtype.Shape{n}, loop.View{Tensor: dst, Off: to, Strides: one}, loop.View{Tensor: src,
 		Off: from, Strides: one})
