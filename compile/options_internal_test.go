@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gomx/device"
+	"gomx/graph"
 	"gomx/op"
 )
 
@@ -137,5 +138,19 @@ func TestUses(t *testing.T) {
 		if want := []Use{{7, Read}, {3, c.want}}; !slices.Equal(s.Uses, want) {
 			t.Errorf("%v: got %v, want %v", c.list, s.Uses, want)
 		}
+	}
+}
+
+// TestNewUnit begins a compilation: facts know the device, and outputs are distinct.
+func TestNewUnit(t *testing.T) {
+	v := op.Var("v").Entry(0)
+	u := newUnit(&Source{Outputs: []op.Entry{v, v}, Facts: &graph.Facts{}},
+		&Options{Device: device.Null(3), Train: true})
+	if u.Facts.Device != device.Null(3) || !u.prog.Train || u.prog.Composed != 0 {
+		t.Errorf("got device %v, training %v and %d operators, want %v, true and 0",
+			u.Facts.Device, u.prog.Train, u.prog.Composed, device.Null(3))
+	}
+	if a, b := u.Outs[0], u.Outs[1]; a == b || a.Node.IsVar() || b.Node.IsVar() {
+		t.Errorf("got outputs %v and %v, want two that are no variables", a, b)
 	}
 }

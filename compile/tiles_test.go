@@ -40,7 +40,7 @@ func pack(d op.Desc) op.Desc {
 var (
 	tiled     = op.Declare[op.NoParams]("_test_tiled")     // wants tiles of 4 and makes them
 	finely    = op.Declare[op.NoParams]("_test_finely")    // wants tiles of 2 and makes them
-	picky     = op.Declare[op.NoParams]("_test_picky")     // wants a plain array and makes tiles of 4
+	picky     = op.Declare[op.NoParams]("_test_picky")     // wants a plain array, makes tiles of 4
 	weighted  = op.Declare[op.NoParams]("_test_weighted")  // wants its second input packed, and scratch memory
 	form      = op.Declare[op.NoParams]("_test_form")      // a form of a parameter in any layout
 	plainForm = op.Declare[op.NoParams]("_test_plainform") // a form of a parameter, always plain
@@ -80,7 +80,7 @@ func init() {
 		if a.In[0].Layout != nil {
 			return nil, op.ErrUnsupported
 		}
-		return &op.Prepared{Out: makes(4, a)}, nil
+		return &op.Prepared{Out: makes(4, a), Scratch: 1}, nil
 	})
 	declare(weighted, op.Spec[op.NoParams]{Inputs: two},
 		func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
@@ -154,6 +154,7 @@ func layouts() map[string]*sym.Symbol {
 			KeepDims: true}, sym.Name("row")), sym.Name("plus"))),
 		"readers": sym.Group(sum(a), sym.Max(a, sym.ReduceParams{}, sym.Name("max"))),
 		"refusal": sum(with(picky, "b", a)),
+		"scratch": with(picky, "b", x),
 		"shape":   sum(sym.ElemwiseAdd(sym.ZerosLike(a, sym.Name("zeros")), x, sym.Name("plus"))),
 		"joined":  sum(join("join", 1, a, b)),
 		"unlike":  sum(join("join", 1, a, x, with(finely, "c", x))),
