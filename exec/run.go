@@ -215,8 +215,11 @@ func (sr *segmentRun) run(q device.Queue) error {
 // seedOf returns the place of a step in the random stream.
 func (r *run) seedOf(s *compile.Step) op.Seed {
 	ex := r.b.ex
-	if ex.config.lent == nil {
+	switch {
+	case ex.config.lent == nil:
 		return op.Seed{Key: ex.config.Seed + s.Stream<<32, Counter: r.number << 32}
+	case s.Stream >= uint64(len(ex.config.lent.draws)):
+		return op.Seed{} // the node could draw and does not
 	}
 	return op.Seed{Key: r.seed.Key, Counter: r.seed.Counter + ex.config.lent.draws[s.Stream]}
 }

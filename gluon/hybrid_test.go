@@ -136,3 +136,31 @@ func TestHybridize(t *testing.T) {
 		})
 	}
 }
+
+// looping is a recurrent cell in a loop, a loop with a condition, and a choice.
+type looping struct{ Fc *nn.Dense }
+
+func (l *looping) Forward(x *nd.Array) *nd.Array {
+	start := x.Slice(0, 1).Reshape(2, 3).MulScalar(0.5)
+	outs, last := nd.Foreach(func(row, h []*nd.Array) (outs, states []*nd.Array) {
+		y := l.Fc.Forward(row[0].Add(h[0])).Tanh()
+		return []*nd.Array{y.Mul(start)}, []*nd.Array{y}
+	}, []*nd.Array{x}, []*nd.Array{start})
+	_, last = nd.WhileLoop(func(v []*nd.Array) *nd.Array {
+		return nd.LesserScalar(nd.Sum(v[0].Mul(v[0]), nd.ReduceParams{}), nd.ScalarParams{Scalar: 5})
+	}, func(v []*nd.Array) (outs, vars []*nd.Array) {
+		return nil, []*nd.Array{v[0].MulScalar(1.5)}
+	}, last, 6)
+	rows := outs[0].Add(last[0].ExpandDims(0).BroadcastTo(outs[0].Shape()...))
+	pred := nd.GreaterScalar(nd.Sum(rows, nd.ReduceParams{}), nd.ScalarParams{})
+	return nd.Cond(pred, func() []*nd.Array { return []*nd.Array{rows.Mul(rows)} },
+		func() []*nd.Array { return []*nd.Array{rows.Sigmoid()} })[0]
+}
+
+// TestHybridizeLoops compares loops and choices that are nodes of a traced graph with loops that
+// run line by line.
+func TestHybridizeLoops(t *testing.T) {
+	in := nd.Shape{4, 2, 3}
+	want := step(t, &looping{&nn.Dense{Units: 3}}, in)
+	differ(t, "loops", step(t, &looping{&nn.Dense{Units: 3}}, in, gluon.NoFusion()), want, 1e-5)
+}

@@ -31,9 +31,9 @@ type BodyArgs struct {
 }
 
 // AtStep returns the place in the random stream of one step, of graph number part among the
-// operator's graphs.
+// operator's graphs. It is a stream of its own, which begins at counter 0.
 func (s Seed) AtStep(part, step int) Seed {
-	return Seed{Key: mix(s.Key ^ mix(uint64(step)<<3|uint64(part)+1)), Counter: s.Counter}
+	return Seed{Key: mix(s.Key ^ mix(s.Counter^mix(uint64(step)<<3|uint64(part)+1)))}
 }
 
 // AtNode returns the place in the random stream of node number stream of a graph.

@@ -18,7 +18,7 @@ func TestHostileSymbols(t *testing.T) {
 		Kernel: []int{3, 3}, Pad: []int{1, 1}}), sym.SliceChannelParams{NumOutputs: 2})
 	wide := sym.Concat([]*sym.Symbol{parts.At(0), sym.Reshape(parts.At(1),
 		sym.ReshapeParams{Shape: []int{0, 2, 4, 4}})}, sym.ConcatParams{})
-	for _, s := range []*sym.Symbol{nettest.MLP(), wide} {
+	for _, s := range []*sym.Symbol{nettest.MLP(), wide, nested(), countdown()} {
 		text, err := s.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -26,6 +26,17 @@ func TestHostileSymbols(t *testing.T) {
 		seeds = append(seeds, text)
 	}
 	hostile.Kind{Name: "symbol", Seeds: seeds, Text: true, Decode: decodeSymbol}.Run(t)
+}
+
+// countdown is a loop with a condition.
+func countdown() *sym.Symbol {
+	outs, last := sym.WhileLoop(func(v []*sym.Symbol) *sym.Symbol {
+		return sym.GreaterScalar(v[0], sym.ScalarParams{Scalar: 0.5})
+	}, func(v []*sym.Symbol) (outs, states []*sym.Symbol) {
+		return v[1:], []*sym.Symbol{sym.PlusScalar(v[0], sym.ScalarParams{Scalar: -1}),
+			sym.ElemwiseMul(v[1], sym.Var("w"))}
+	}, []*sym.Symbol{sym.Var("n", sym.Shape(1)), sym.Var("x", sym.Shape(2, 3))}, 4)
+	return sym.Group(append(outs, last...)...)
 }
 
 // decodeSymbol loads a network, infers its shapes as far as it says, and writes it.

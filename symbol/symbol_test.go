@@ -174,9 +174,12 @@ func TestLoadErrors(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(oldFile))
-	if text, err := nettest.MLP().JSON(); err == nil {
-		f.Add(text)
+	for _, s := range []*sym.Symbol{nettest.MLP(), nested(), countdown()} {
+		if text, err := s.JSON(); err == nil {
+			f.Add(text)
+		}
 	}
+	f.Add([]byte(strings.Replace(customFile, "ATTRS", `"op_type": "test_scaled"`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := sym.Load(data)
 		if err != nil {

@@ -341,7 +341,8 @@ func start(s *session, c *op.Call, u *unit, part int) error {
 
 func init() {
 	Cond.Define(op.Spec[CondParams]{
-		Traits: op.Traits{Hidden: true, Random: true, Precision: op.Wide, Doc: `Cond runs one of two graphs.
+		Traits: op.Traits{Hidden: true, Random: true, Precision: op.Wide,
+			Doc: `Cond runs one of two graphs.
 
 The condition is a graph of one number. Only the branch that it chooses is computed; the outputs of
 both have the same shapes and types.`},

@@ -8,7 +8,8 @@ import (
 
 func init() {
 	Foreach.Define(spec(foreachLoop, op.Spec[ForeachParams]{
-		Traits: op.Traits{Hidden: true, Random: true, Precision: op.Wide, Doc: `Foreach runs a graph once for each row of its data.
+		Traits: op.Traits{Hidden: true, Random: true, Precision: op.Wide,
+			Doc: `Foreach runs a graph once for each row of its data.
 
 The body takes one row of each data input and the states, and returns rows of the outputs and the
 new states. Other inputs are the same in all steps.`},
@@ -16,7 +17,8 @@ new states. Other inputs are the same in all steps.`},
 		Check:   checkForeach,
 	}))
 	WhileLoop.Define(spec(whileLoop, op.Spec[WhileLoopParams]{
-		Traits: op.Traits{Hidden: true, Random: true, Precision: op.Wide, Doc: `WhileLoop runs a graph as long as another one says so.
+		Traits: op.Traits{Hidden: true, Random: true, Precision: op.Wide,
+			Doc: `WhileLoop runs a graph as long as another one says so.
 
 Both take the loop variables. The body returns rows of the outputs and the new variables. The
 outputs have max_iterations rows; rows of steps that are not taken are zeros.`},

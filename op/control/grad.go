@@ -87,7 +87,11 @@ func (l *loop) grad(g *op.Grad) []op.Entry {
 	n := scan.Node(p, in...)
 	list := make([]op.Entry, len(g.Node.In))
 	for i, input := range ends {
-		if e := n.Entry(i); list[input].Valid() {
+		e := n.Entry(i)
+		if i < len(outs) { // the rows of a vector have one axis more
+			e = prim.ReshapeLike.Apply(prim.ReshapeLikeParams{}, e, g.In(input))
+		}
+		if list[input].Valid() {
 			list[input] = prim.GradAdd.Apply(op.NoParams{}, list[input], e)
 		} else {
 			list[input] = e

@@ -136,11 +136,19 @@ func (f *fact[T]) node(n *op.Node, get func(op.Entry) T,
 }
 
 func inferShapes(g *op.Graph, in, out []dtype.Shape) error {
-	return shapeFact.graph(g, in, out, nil)
+	return inside(shapeFact.graph(g, in, out, nil))
 }
 
 func inferTypes(g *op.Graph, in, out []dtype.Type) error {
-	return typeFact.graph(g, in, out, dtype.Unknown)
+	return inside(typeFact.graph(g, in, out, dtype.Unknown))
+}
+
+// inside makes an error that names a node of a graph an error of the operator around it.
+func inside(err error) error {
+	if err == nil {
+		return nil
+	}
+	return op.Errorf("subgraphs", "%v", err)
 }
 
 // merger merges knowledge about operands of an operator and keeps the first contradiction.
@@ -194,7 +202,10 @@ func (l *loop) inferShape(in, out []dtype.Shape) error {
 	}
 	for k, s := range l.from {
 		v := bin[k]
-		if s.kind == row {
+		switch {
+		case s.kind == row && len(in[s.input]) == 1:
+			v = dtype.Shape{rows}
+		case s.kind == row:
 			v = prepend(rows, v)
 		}
 		m.into(&in[s.input], v, "input", s.input)
@@ -260,10 +271,13 @@ func (l *loop) steps(in, out []dtype.Shape) int {
 	return -1
 }
 
-// tail is the shape of one row.
+// tail is the shape of one row. As in MXNet the row of a vector has one axis of one element.
 func tail(s dtype.Shape) dtype.Shape {
-	if len(s) == 0 {
+	switch len(s) {
+	case 0:
 		return nil
+	case 1:
+		return dtype.Shape{1}
 	}
 	return append(dtype.Shape{}, s[1:]...)
 }
