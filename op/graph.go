@@ -135,7 +135,7 @@ func (g *Graph) encode() string {
 		}
 		id[n] = int64(i)
 		b = append(append(b, n.Op.Name...), 0)
-		b = n.Op.AppendKey(b, n.Params)
+		b = n.Op.appendAny(b, n.Params)
 		for _, v := range n.Op.AppendRun(nil, n.Params) {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		}

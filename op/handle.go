@@ -20,7 +20,9 @@ type Op struct {
 	ParamsType reflect.Type
 	Own        bool // declared by a program, outside of gomx's packages of operators
 
-	schema    *schema
+	schema *schema
+	// AppendKey as a value: a static recursion would move buffers of callers to the heap
+	appendAny func(b []byte, p any) []byte
 	defined   bool
 	inputs    func(p any) []Input
 	outputs   func(p any) []string
@@ -51,6 +53,7 @@ func Declare[P any](name string) Handle[P] {
 	typ := reflect.TypeFor[P]()
 	o := &Op{Name: name, ParamsType: typ, schema: newSchema(name, typ), Own: ownCaller(),
 		kernels: map[kernelKey]func(any, *Args) (*Prepared, error){}}
+	o.appendAny = o.schema.appendKey
 	register(name, o)
 	return Handle[P]{o}
 }
