@@ -76,6 +76,11 @@ func TestCustomOperators(t *testing.T) {
 	if err != nil || !bytes.Contains(direct, []byte(`"op": "test_scaled"`)) {
 		t.Errorf("a composed operator is written as %s, %v, want its name", direct, err)
 	}
+	asked, err := sym.ApplyWith(scaled, scaledParams{Factor: 3}, []sym.Option{sym.Attr("op_type",
+		"test_scaled")}, sym.Var("x"), sym.Var("y")).JSON()
+	if err != nil || !bytes.Contains(asked, []byte(`"op": "Custom"`)) {
+		t.Errorf("a composed operator with op_type is written as %s, %v, want Custom", asked, err)
+	}
 }
 
 // TestUnknownCustomOperators loads files whose custom operators nothing declares.
