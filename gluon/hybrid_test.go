@@ -48,6 +48,16 @@ var networks = map[string]struct {
 	"noise":    {func() gluon.Block { return &noisy{&nn.Dense{Units: 3}} }, nd.Shape{2, 3}},
 	"recurrent": {func() gluon.Block { return &rnn.Layer{Hidden: 4, Layers: 2, Dropout: 0.5} },
 		nd.Shape{5, 2, 3}},
+	"deformable": {func() gluon.Block {
+		return nn.Sequential{
+			&nn.DeformableConvolution{Channels: 3, Kernel: nn.Square(3), Pad: []int{1},
+				DeformableConfig: nn.DeformableConfig{Init: nn.DeformableInits{
+					OffsetWeight: initializer.Uniform{Scale: 0.1},
+					OffsetBias:   initializer.Constant{Value: 0.3}}}},
+			&nn.DeformableConvolution{Channels: 2, Kernel: nn.Square(2),
+				DeformableConfig: nn.DeformableConfig{Modulated: true, Init: nn.DeformableInits{
+					OffsetBias: initializer.Constant{Value: 0.3}}}}}
+	}, nd.Shape{2, 2, 5, 5}},
 	"views": {func() gluon.Block {
 		return nn.Sequential{&nn.Dense{Units: 6}, gluon.Func(func(x *nd.Array) *nd.Array {
 			y := x.Reshape(0, 2, 3).At(0).Add(x.Slice(1, 2).Reshape(2, 3))

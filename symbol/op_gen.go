@@ -5,6 +5,7 @@ package symbol
 import (
 	"gomx/op"
 	"gomx/op/contrib"
+	_ "gomx/op/control"
 	"gomx/op/index"
 	"gomx/op/linalg"
 	"gomx/op/loss"
@@ -302,6 +303,23 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: DeconvolutionParams{Workspace: sym.Some(1)}.
 	DeconvolutionParams = nn.DeconvolutionParams
+	// DeformableConvolutionParams holds the parameters of DeformableConvolution.
+	//
+	//   - Kernel []int: height and width of the window; required
+	//   - Stride []int: step of the window, 1 by default
+	//   - Dilate []int: distance of neighbouring window elements, 1 by default
+	//   - Pad []int: zeros added on both sides, 0 by default
+	//   - NumFilter int: number of output channels; at least 1; required
+	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
+	//   - NumDeformableGroup int: number of groups of input channels with offsets of their own; at
+	//     least 1; 1 by default
+	//   - Workspace Opt[int]: accepted for compatibility, without effect; 1024 by default
+	//   - NoBias bool: leave the bias out
+	//   - Layout string: accepted for compatibility, without effect; one of None, NCW, NCHW, NCDHW,
+	//     None by default
+	//
+	// Fields of type Opt are set by [Some]: DeformableConvolutionParams{Workspace: sym.Some(1)}.
+	DeformableConvolutionParams = nn.DeformableConvolutionParams
 	// DiagParams holds the parameters of Diag.
 	//
 	//   - K int: which diagonal; positive above the main one
@@ -606,6 +624,25 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: MakeLossParams{GradScale: sym.Some(0.5)}.
 	MakeLossParams = loss.MakeLossParams
+	// ModulatedDeformableConvolutionParams holds the parameters of ModulatedDeformableConvolution.
+	//
+	//   - Kernel []int: height and width of the window; required
+	//   - Stride []int: step of the window, 1 by default
+	//   - Dilate []int: distance of neighbouring window elements, 1 by default
+	//   - Pad []int: zeros added on both sides, 0 by default
+	//   - NumFilter int: number of output channels; at least 1; required
+	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
+	//   - NumDeformableGroup int: number of groups of input channels with offsets and masks of
+	//     their own; at least 1; 1 by default
+	//   - Workspace Opt[int]: accepted for compatibility, without effect; 1024 by default
+	//   - NoBias bool: leave the bias out
+	//   - Im2ColStep Opt[int]: accepted for compatibility, without effect; 64 by default
+	//   - Layout string: accepted for compatibility, without effect; one of None, NCW, NCHW, NCDHW,
+	//     None by default
+	//
+	// Fields of type Opt are set by [Some]: ModulatedDeformableConvolutionParams{Workspace:
+	// sym.Some(1)}.
+	ModulatedDeformableConvolutionParams = nn.ModulatedDeformableConvolutionParams
 	// MomentsParams holds the parameters of Moments.
 	//
 	//   - Axes []int: axes to reduce; none: all
@@ -1378,6 +1415,7 @@ var (
 	opCrop                                  = op.Lookup("Crop")
 	opCumSum                                = op.Lookup("_np_cumsum")
 	opDeconvolution                         = op.Lookup("Deconvolution")
+	opDeformableConvolution                 = op.Lookup("_contrib_DeformableConvolution")
 	opDegrees                               = op.Lookup("degrees")
 	opDepthToSpace                          = op.Lookup("depth_to_space")
 	opDiag                                  = op.Lookup("diag")
@@ -1492,6 +1530,7 @@ var (
 	opMinusScalar                           = op.Lookup("_minus_scalar")
 	opMod                                   = op.Lookup("_mod")
 	opModScalar                             = op.Lookup("_mod_scalar")
+	opModulatedDeformableConvolution        = op.Lookup("_contrib_ModulatedDeformableConvolution")
 	opMoments                               = op.Lookup("moments")
 	opMulScalar                             = op.Lookup("_mul_scalar")
 	opMultiAdamWUpdate                      = op.Lookup("_multi_adamw_update")
@@ -2386,6 +2425,39 @@ func CumSum(a *Symbol, p CumSumParams, opts ...Option) *Symbol {
 //     NCDHW, NHWC, NDHWC, None by default
 func Deconvolution(data *Symbol, p DeconvolutionParams, opts ...Option) *Symbol {
 	return compose(opDeconvolution, p, opts, data)
+}
+
+// DeformableConvolution is a convolution whose window elements are moved by offsets (Dai
+// et al. 2017).
+//
+// Data has shape (n, c, h, w), the weight (num_filter, c/num_group, kh, kw), the bias (num_filter).
+// Offset has shape (n, 2·g·kh·kw, height, width) for g = num_deformable_group and the height and
+// width
+// of the output: for each window element the offset along the height, then along the width. Data
+// are
+// interpolated between four elements. Elements outside [0, h) × [0, w) are 0; beyond the centre of
+// the
+// last row or column the outermost element is repeated.
+//
+// Its gradient has no gradient in turn: it jumps where offsets pass elements.
+//
+// MXNet's name is _contrib_DeformableConvolution.
+//
+// Parameters:
+//   - Kernel: height and width of the window; required
+//   - Stride: step of the window, 1 by default
+//   - Dilate: distance of neighbouring window elements, 1 by default
+//   - Pad: zeros added on both sides, 0 by default
+//   - NumFilter: number of output channels; at least 1; required
+//   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
+//   - NumDeformableGroup: number of groups of input channels with offsets of their own; at least 1;
+//     1 by default
+//   - Workspace: accepted for compatibility, without effect; 1024 by default
+//   - NoBias: leave the bias out
+//   - Layout: accepted for compatibility, without effect; one of None, NCW, NCHW, NCDHW, None by
+//     default
+func DeformableConvolution(data, offset *Symbol, p DeformableConvolutionParams, opts ...Option) *Symbol {
+	return compose(opDeformableConvolution, p, opts, data, offset)
 }
 
 // Degrees converts from radians to degrees.
@@ -3550,6 +3622,34 @@ func Mod(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //     float64 (switches is_int off)
 func ModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opModScalar, p, opts, data)
+}
+
+// ModulatedDeformableConvolution is DeformableConvolution with a factor for each window
+// element (Zhu et al. 2019).
+//
+// Mask has shape (n, g·kh·kw, height, width) and holds the factors; the other inputs are those of
+// DeformableConvolution. Data are interpolated as if zeros surrounded them.
+//
+// Its gradient has no gradient in turn: it jumps where offsets pass elements.
+//
+// MXNet's name is _contrib_ModulatedDeformableConvolution.
+//
+// Parameters:
+//   - Kernel: height and width of the window; required
+//   - Stride: step of the window, 1 by default
+//   - Dilate: distance of neighbouring window elements, 1 by default
+//   - Pad: zeros added on both sides, 0 by default
+//   - NumFilter: number of output channels; at least 1; required
+//   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
+//   - NumDeformableGroup: number of groups of input channels with offsets and masks of their own;
+//     at least 1; 1 by default
+//   - Workspace: accepted for compatibility, without effect; 1024 by default
+//   - NoBias: leave the bias out
+//   - Im2ColStep: accepted for compatibility, without effect; 64 by default
+//   - Layout: accepted for compatibility, without effect; one of None, NCW, NCHW, NCDHW, None by
+//     default
+func ModulatedDeformableConvolution(data, offset, mask *Symbol, p ModulatedDeformableConvolutionParams, opts ...Option) *Symbol {
+	return compose(opModulatedDeformableConvolution, p, opts, data, offset, mask)
 }
 
 // Moments computes the mean and the variance (of the whole population) over the given axes, over

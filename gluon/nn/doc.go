@@ -11,7 +11,8 @@
 // # Layers
 //
 //   - Products: [Dense], [Embedding]
-//   - Convolutions: [Conv], [ConvTranspose], under names for one to three axes
+//   - Convolutions: [Conv], [ConvTranspose], under names for one to three axes;
+//     [DeformableConvolution]
 //   - Pooling: [MaxPool], [AvgPool], [GlobalMaxPool], [GlobalAvgPool]
 //   - Normalization: [BatchNorm], [LayerNorm], [GroupNorm], [InstanceNorm]
 //   - Functions: [Activation], [LeakyReLU], [PReLU], [ELU], [SELU], [GELU], [Swish], [Dropout]

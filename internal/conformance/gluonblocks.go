@@ -35,7 +35,13 @@ func init() {
 		"ELU":             plain(buildELU),
 		"Swish":           plain(buildSwish),
 		"ReflectionPad2D": plain(buildReflectionPad),
-		"Lambda":          buildLambda, "HybridLambda": buildLambda,
+		"DeformableConvolution": plain(func(a *blockArgs) gluon.Block {
+			return buildDeformable(a, false)
+		}),
+		"ModulatedDeformableConvolution": plain(func(a *blockArgs) gluon.Block {
+			return buildDeformable(a, true)
+		}),
+		"Lambda": buildLambda, "HybridLambda": buildLambda,
 		"Sequential": buildSequential, "HybridSequential": buildSequential,
 		"Concurrent": buildConcurrent, "HybridConcurrent": buildConcurrent,
 	}
@@ -187,6 +193,16 @@ func buildConvTranspose(a *blockArgs, n int) gluon.Block {
 		OutputPad: a.ints("output_padding", n), Dilation: a.ints("dilation", n),
 		Groups: arg(a, "groups", 1), InChannels: arg(a, "in_channels", 0),
 		NoBias: !arg(a, "use_bias", true), Activation: arg(a, "activation", "")}
+}
+
+func buildDeformable(a *blockArgs, modulated bool) gluon.Block {
+	return &nn.DeformableConvolution{Channels: arg(a, "channels", 0),
+		Kernel: a.ints("kernel_size", 2), Strides: a.ints("strides", 2), Pad: a.ints("padding", 2),
+		Dilation: a.ints("dilation", 2), Groups: arg(a, "groups", 1),
+		InChannels: arg(a, "in_channels", 0), NoBias: !arg(a, "use_bias", true),
+		Activation: arg(a, "activation", ""), DeformableConfig: nn.DeformableConfig{Modulated: modulated,
+			OffsetGroups: arg(a, "num_deformable_group", 1),
+			NoOffsetBias: !arg(a, "offset_use_bias", true)}}
 }
 
 func buildMaxPool(a *blockArgs, n int) gluon.Block {
