@@ -156,6 +156,21 @@ func (t *Trainer) SetLearningRate(rate float64) error {
 // Steps returns the number of steps so far, in all processes of a run that Resume continues.
 func (t *Trainer) Steps() uint64 { return t.steps }
 
+// Workers returns the number of workers whose gradients Step adds up: 1 outside of jobs.
+func (t *Trainer) Workers() int {
+	c := &t.config
+	switch {
+	case !c.kind.Job:
+		return 1
+	case c.kv != nil:
+		return kvstore.Wrap(c.kv).NumWorkers()
+	}
+	if j := kvstore.JobOf(c.ctx); j != nil {
+		return j.Workers()
+	}
+	return 1
+}
+
 // ScaleLoss multiplies a loss by the loss scale of the present step, 1 without LossScale:
 //
 //	trainer.ScaleLoss(l).Backward()

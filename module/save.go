@@ -8,17 +8,18 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 
 	"gomx/checkpoint"
 	sym "gomx/symbol"
+	"gomx/training"
 )
 
 // save writes the checkpoint of an epoch, if it is due, and removes old ones.
 func (f *fitting) save(epoch int) error {
 	c := &f.config.checkpoint
 	number := epoch + 1
-	if c.prefix == "" || f.share.rank > 0 || number%c.every != 0 && number != f.config.epochs {
+	kept := training.Checkpoints{Prefix: c.prefix, Keep: c.keep, Every: c.every}
+	if f.share.rank > 0 || !kept.Due(number, f.config.epochs) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(c.prefix), 0o777); err != nil {
@@ -32,18 +33,11 @@ func (f *fitting) save(epoch int) error {
 			return err
 		}
 	}
-	f.saved = append(slices.DeleteFunc(f.saved, func(n int) bool { return n >= number }), number)
-	for c.keep > 0 && len(f.saved) > c.keep {
-		old := f.saved[0]
-		f.saved = f.saved[1:]
-		for _, path := range []string{checkpoint.ParamsPath(c.prefix, old),
-			checkpoint.StatesPath(c.prefix, old)} {
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("module: checkpoint: removing an old one: %w", err)
-			}
-		}
-	}
-	return nil
+	var err error
+	f.saved, err = kept.Saved(f.saved, number, func(n int) []string {
+		return []string{checkpoint.ParamsPath(c.prefix, n), checkpoint.StatesPath(c.prefix, n)}
+	})
+	return prefixed(err)
 }
 
 // findSaved finds the checkpoints of the process that this one takes the place of, for KeepLast.
