@@ -24,10 +24,9 @@ func (a *area) part(bytes int) int {
 // unit is a graph made ready, with its places in the scratch memory and the sizes of its operands.
 type unit struct {
 	*op.Body
-	args  op.BodyArgs
-	out   []op.Desc
-	at    int // offset of its scratch memory
-	alone bool
+	args op.BodyArgs
+	out  []op.Desc
+	at   int // offset of its scratch memory
 }
 
 // ready makes a graph ready for inputs of known description. The scratch memory is a part of a.
