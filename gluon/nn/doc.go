@@ -16,6 +16,8 @@
 //   - Pooling: [MaxPool], [AvgPool], [GlobalMaxPool], [GlobalAvgPool]
 //   - Normalization: [BatchNorm], [LayerNorm], [GroupNorm], [InstanceNorm]
 //   - Functions: [Activation], [LeakyReLU], [PReLU], [ELU], [SELU], [GELU], [Swish], [Dropout]
+//   - Attention: [MultiHeadAttention], [TransformerEncoder], [TransformerDecoder] and their layers,
+//     [FeedForward], [SinusoidalPosition], [LearnedPosition]
 //   - Shapes: [Flatten], [ReflectionPad2D], [PixelShuffle]
 //   - Containers: [Sequential], [Concurrent], [Identity]; gluon.Func makes a block of a function
 //

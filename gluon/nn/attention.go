@@ -1,0 +1,111 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"gomx/dtype"
+	"gomx/gluon"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// MultiHeadAttention lets each step of a sequence read the steps of the same sequence or of another
+// one, the memory (Vaswani et al., Attention Is All You Need). Each head compares queries with keys
+// and returns the average of the values, weighted by the softmax of query·key/√size, where size is
+// Units/Heads.
+//
+// Sequences have the shape (n, steps, size).
+type MultiHeadAttention struct {
+	gluon.Hooks
+	Units   int     // size of the output
+	Heads   int     // a divisor of Units; 0 is 1
+	NoBias  bool    // leave the biases out
+	Dropout float64 // share of the weights that is dropped in training
+
+	Query, Key, Value, Out *Dense
+}
+
+// Declare makes the four projections.
+func (m *MultiHeadAttention) Declare() {
+	for _, d := range []**Dense{&m.Query, &m.Key, &m.Value, &m.Out} {
+		if *d == nil {
+			*d = &Dense{Units: m.Units, KeepAxes: true, NoBias: m.NoBias}
+		}
+	}
+}
+
+// Forward is self-attention: x reads itself.
+func (m *MultiHeadAttention) Forward(x *nd.Array) *nd.Array { return m.Attend(x, x) }
+
+// Attend lets x read the memory, and returns an array of shape (n, steps of x, Units). ValidLength,
+// Mask and Causal limit the steps of the memory that a step of x reads. A step that may read
+// nothing gets the average of no values, zeros, before the last projection.
+func (m *MultiHeadAttention) Attend(x, memory *nd.Array, opts ...AttentionOption) *nd.Array {
+	if m.Out == nil {
+		m.Declare()
+	}
+	heads := max(1, m.Heads)
+	if x.Rank() != 3 || memory.Rank() != 3 {
+		panic(misuse("MultiHeadAttention", "inputs of shapes %v and %v, want (n, steps, size)",
+			x.Shape(), memory.Shape()))
+	}
+	if m.Units <= 0 || m.Units%heads != 0 {
+		panic(misuse("MultiHeadAttention", "%d units, want a positive multiple of %d heads",
+			m.Units, heads))
+	}
+	call := m.Enter(m, x, memory)
+	x, memory = together(x, memory)
+	scale := 1 / math.Sqrt(float64(m.Units/heads))
+	q := apart(m.Query.Forward(x).MulScalar(scale), heads)
+	k, v := apart(m.Key.Forward(memory), heads), apart(m.Value.Forward(memory), heads)
+	scores := nd.BatchDot(q, k, nd.DotParams{TransposeB: true}) // (n·heads, steps, memory steps)
+	weights := m.weights(scores, newAttentionMask(opts), heads)
+	y := nd.BatchDot(weights, v, nd.DotParams{})
+	y = y.Reshape(-4, -1, heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
+	return call.Leave(m.Out.Forward(y))
+}
+
+// together puts an array that is on no tape on the tape of the other one: parameters get gradients
+// from both.
+func together(x, y *nd.Array) (*nd.Array, *nd.Array) {
+	switch s, t := x.Tape(), y.Tape(); {
+	case s == nil && t != nil:
+		return t.Watch(x), y
+	case s != nil && t == nil:
+		return x, s.Watch(y)
+	}
+	return x, y
+}
+
+// weights returns the weights of the values.
+func (m *MultiHeadAttention) weights(scores *nd.Array, mask attentionMask, heads int) *nd.Array {
+	if may := mask.array(scores, heads); may != nil {
+		bias := may.SubScalar(1).MulScalar(lowest(scores.DType()))
+		all := scores.Reshape(-4, -1, heads, 0, 0)
+		scores = all.Add(bias).Softmax().Mul(may).Reshape(-3, 0, 0)
+	} else {
+		scores = scores.Softmax()
+	}
+	if m.Dropout > 0 {
+		scores = nd.Dropout(scores, nd.DropoutParams{P: nd.Some(m.Dropout)})
+	}
+	return scores
+}
+
+// apart moves the heads of (n, steps, heads·size) to the batch: (n·heads, steps, size).
+func apart(x *nd.Array, heads int) *nd.Array {
+	return x.Reshape(0, 0, -4, heads, -1).Transpose(0, 2, 1, 3).Reshape(-3, 0, 0)
+}
+
+// lowest returns a number that a masked score is lowered by: its softmax is then zero.
+func lowest(t dtype.Type) float64 {
+	if t == dtype.Float16 {
+		return 3e4
+	}
+	return 1e30
+}
+
+func misuse(what, format string, args ...any) *op.Error {
+	return &op.Error{Op: "nn." + what, Msg: fmt.Sprintf(format, args...), Site: op.CallSite()}
+}
