@@ -42,15 +42,20 @@ func (b *BatchNorm) Declare() {
 
 // Forward normalizes x.
 func (b *BatchNorm) Forward(x *nd.Array) *nd.Array {
+	return b.Enter(b, x).Leave(b.normalize(x))
+}
+
+// normalize is Forward without hooks.
+func (b *BatchNorm) normalize(x *nd.Array) *nd.Array {
 	if b.Gamma == nil {
 		b.Declare()
 	}
-	call, axis := b.Enter(b, x), b.Axis.Or(1)
+	axis := b.Axis.Or(1)
 	c := extent(x, axis)
-	return call.Leave(nd.BatchNorm(x, b.Gamma.At(x, c), b.Beta.At(x, c), b.RunningMean.At(x, c),
+	return nd.BatchNorm(x, b.Gamma.At(x, c), b.Beta.At(x, c), b.RunningMean.At(x, c),
 		b.RunningVar.At(x, c), nd.BatchNormParams{Eps: nd.Some(b.Eps.Or(1e-5)),
 			Momentum: nd.Some(b.Momentum.Or(0.9)), NoFixGamma: !b.NoScale,
-			UseGlobalStats: b.UseGlobalStats, Axis: nd.Some(axis)}))
+			UseGlobalStats: b.UseGlobalStats, Axis: nd.Some(axis)})
 }
 
 // LayerNorm normalizes each sample over one axis.

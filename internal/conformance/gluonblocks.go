@@ -17,11 +17,21 @@ func init() {
 		return func(a *blockArgs, _ *blockSpec) (gluon.Block, error) { return f(a), nil }
 	}
 	builders = map[string]build{
-		"Dense":           plain(buildDense),
-		"Embedding":       plain(buildEmbedding),
-		"Dropout":         plain(buildDropout),
-		"BatchNorm":       plain(buildBatchNorm),
-		"SyncBatchNorm":   plain(buildBatchNorm),
+		"Dense":     plain(buildDense),
+		"Embedding": plain(buildEmbedding),
+		"Dropout":   plain(buildDropout),
+		"BatchNorm": plain(buildBatchNorm),
+		"SyncBatchNorm": plain(func(a *blockArgs) gluon.Block {
+			arg(a, "num_devices", 1) // the batch is on one device here
+			b := new(nn.SyncBatchNorm)
+			readBatchNorm(a, &b.BatchNorm)
+			return b
+		}),
+		"BatchNormReLU": plain(func(a *blockArgs) gluon.Block {
+			b := new(nn.BatchNormReLU)
+			readBatchNorm(a, &b.BatchNorm)
+			return b
+		}),
 		"LayerNorm":       plain(buildLayerNorm),
 		"GroupNorm":       plain(buildGroupNorm),
 		"InstanceNorm":    plain(buildInstanceNorm),
@@ -127,11 +137,16 @@ func buildDropout(a *blockArgs) gluon.Block {
 }
 
 func buildBatchNorm(a *blockArgs) gluon.Block {
-	arg(a, "num_devices", 1) // of SyncBatchNorm: the batch is on one device here
-	return &nn.BatchNorm{Axis: nd.Some(arg(a, "axis", 1)),
-		Momentum: nd.Some(arg(a, "momentum", 0.9)), Eps: nd.Some(arg(a, "epsilon", 1e-5)), NoCenter: !arg(a, "center", true),
-		NoScale: !arg(a, "scale", true), UseGlobalStats: arg(a, "use_global_stats", false),
-		Channels: arg(a, "in_channels", 0)}
+	b := new(nn.BatchNorm)
+	readBatchNorm(a, b)
+	return b
+}
+
+func readBatchNorm(a *blockArgs, b *nn.BatchNorm) {
+	b.Axis, b.Momentum = nd.Some(arg(a, "axis", 1)), nd.Some(arg(a, "momentum", 0.9))
+	b.Eps, b.Channels = nd.Some(arg(a, "epsilon", 1e-5)), arg(a, "in_channels", 0)
+	b.NoCenter, b.NoScale = !arg(a, "center", true), !arg(a, "scale", true)
+	b.UseGlobalStats = arg(a, "use_global_stats", false)
 }
 
 func buildLayerNorm(a *blockArgs) gluon.Block {
