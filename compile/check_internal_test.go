@@ -1,10 +1,12 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"gomx/dtype"
+	"gomx/graph"
 	"gomx/memplan"
 	"gomx/op"
 )
@@ -170,5 +172,22 @@ func TestOverwrite(t *testing.T) {
 				t.Errorf("%+v: bytes of a slot are overwritten", c)
 			}
 		}
+	}
+}
+
+// TestRename gives content another name, if memory still holds it.
+func TestRename(t *testing.T) {
+	p := &Program{Outside: map[int]int{3: 0}}
+	p.Memory.Store = &graph.Storage{Root: []int{0, 1, 2, 3, 4}}
+	m := memory{slot: true, number: 0}
+	for e, want := range map[int][]int{3: {3, 9}, 1: {3}} {
+		r := &replay{p: p, holds: map[memory][]int{m: {3}}}
+		if r.rename(e, 9); !slices.Equal(r.holds[m], want) || len(r.holds) != 1 {
+			t.Errorf("entry %d: got %v, want %v in one memory", e, r.holds, want)
+		}
+	}
+	r := &replay{p: p, holds: map[memory][]int{m: {4}}}
+	if r.rename(3, 9); !slices.Equal(r.holds[m], []int{4}) {
+		t.Errorf("content that is lost: got %v, want entry 4 alone", r.holds[m])
 	}
 }
