@@ -11,7 +11,7 @@ module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
 predict                                   models in service
-checkpoint  kvstore
+checkpoint  kvstore  rnn
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd
