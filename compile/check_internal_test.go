@@ -9,6 +9,7 @@ import (
 	"gomx/graph"
 	"gomx/memplan"
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // touches makes a step that reads or writes bytes of a room.
@@ -189,5 +190,44 @@ func TestRename(t *testing.T) {
 	r := &replay{p: p, holds: map[memory][]int{m: {4}}}
 	if r.rename(3, 9); !slices.Equal(r.holds[m], []int{4}) {
 		t.Errorf("content that is lost: got %v, want entry 4 alone", r.holds[m])
+	}
+}
+
+// TestReads lists the entries that a step reads: inputs with bytes.
+func TestReads(t *testing.T) {
+	a, b := op.Var("a").Entry(0), op.Var("b").Entry(0)
+	n, err := op.NewNode(prim.GradAdd.Op, "n", nil, a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Program{Graph: graph.Index([]op.Entry{n.Entry(0)})}
+	s := Step{Node: n}
+	s.Call.In = []op.Tensor{{Desc: op.Desc{Bytes: 1}}, {Desc: op.Desc{Bytes: 0}}}
+	for _, skip := range []bool{false, true} {
+		var got, want []int
+		if s.Skip = skip; !skip {
+			want = []int{p.Graph.Entry(a)}
+		}
+		r := replay{p: p}
+		if r.reads(&s, func(e int) { got = append(got, e) }); !slices.Equal(got, want) {
+			t.Errorf("skip %v: got %v, want %v", skip, got, want)
+		}
+	}
+}
+
+// TestAddSlot demands the shape and the type of the array that a slot stands for.
+func TestAddSlot(t *testing.T) {
+	v := op.Var("v").Entry(0)
+	have := op.Plain(dtype.Float32, dtype.Shape{2})
+	for want, ok := range map[*op.Desc]bool{
+		{DType: dtype.Float32, Shape: dtype.Shape{2}}: true,
+		{DType: dtype.Float32, Shape: dtype.Shape{3}}: false,
+		{DType: dtype.Float64, Shape: dtype.Shape{2}}: false,
+	} {
+		p := &Program{Graph: graph.Index([]op.Entry{v}), Descs: []op.Desc{have},
+			Outside: map[int]int{}}
+		if _, err := p.addSlot(Slot{}, v, *want); (err == nil) != ok {
+			t.Errorf("%v %v: got %v, want success: %v", want.DType, want.Shape, err, ok)
+		}
 	}
 }

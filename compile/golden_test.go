@@ -161,17 +161,28 @@ func TestGoldenLanes(t *testing.T) {
 		return sym.ApplyWith(counted, op.NoParams{}, []sym.Option{sym.CtxGroup(group)}, x)
 	}
 	net := pass(pass(pass(pass(sym.Var("data"), "host"), "far"), "other"), "host")
+	sp := spread(t, net)
+	if sp.Host {
+		t.Error("a graph on other devices lies on processors only")
+	}
+	back := pass(sym.Var("data", sym.CtxGroup("far")), "host")
+	show("gradient-copied.txt", mustCompile(t, source(t, back,
+		map[string]dtype.Shape{"data": {4}}), compile.Options{Spread: spread(t, back),
+		Grads: map[string]op.Req{"data": op.ReqWrite}, Train: true}))
+	show("copies.txt", mustCompile(t, source(t, net, map[string]dtype.Shape{"data": {4}}),
+		compile.Options{Spread: sp, Grads: map[string]op.Req{"data": op.ReqWrite}, Train: true}))
+}
+
+// spread places a network on the processor and two devices.
+func spread(t *testing.T, net *sym.Symbol) *compile.Spread {
+	t.Helper()
 	net.Nodes()
 	sp, err := compile.SpreadOver(net.Entries(), graph.Placement{Groups: map[string]device.Device{
 		"host": device.CPU(), "far": device.Null(0), "other": device.Null(1)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sp.Host {
-		t.Error("a graph on other devices lies on processors only")
-	}
-	show("copies.txt", mustCompile(t, source(t, net, map[string]dtype.Shape{"data": {4}}),
-		compile.Options{Spread: sp, Grads: map[string]op.Req{"data": op.ReqWrite}, Train: true}))
+	return sp
 }
 
 // TestGoldenExplanations compares the table of changes, segments and the plan with its values.

@@ -139,6 +139,18 @@ func spell(s dtype.Shape) string {
 	return "(" + b.String() + ")"
 }
 
+// TestAddedGradientsNeedNoInference demands as many inferences where gradients are added to arrays as
+// where they replace them.
+func TestAddedGradientsNeedNoInference(t *testing.T) {
+	inferred := map[string]int{}
+	for _, e := range examples() {
+		inferred[e.name] = e.compile(t).Inferred
+	}
+	if got, want := inferred["mlp-add"], inferred["mlp-train"]; got != want {
+		t.Errorf("got %d inferences, want %d", got, want)
+	}
+}
+
 func TestInferErrors(t *testing.T) {
 	x := sym.Var("data", sym.Attr("__shape__", "(2, -1)"))
 	for name, c := range map[string]struct {

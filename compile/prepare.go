@@ -100,7 +100,7 @@ func prepare(u *Unit) error {
 		}
 		from, _ := p.Graph.Out(i)
 		for j, d := range r.out {
-			if n.Op.Keeps && d.Layout != nil {
+			if d.Layout != nil {
 				u.draft.private[from+j] = d
 			}
 		}
@@ -150,7 +150,7 @@ func (u *Unit) keep(s *Step) {
 	f := &Form{Key: formKey(n)}
 	for _, e := range n.In {
 		slot, ok := p.Outside[p.Graph.Entry(e)]
-		if !ok || !e.Node.IsVar() || p.Slots[slot].Kind != SlotVariable {
+		if !ok || p.Slots[slot].Kind != SlotVariable {
 			return
 		}
 		f.Inputs = append(f.Inputs, slot)

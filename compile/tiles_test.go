@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,7 @@ var (
 	tiled     = op.Declare[op.NoParams]("_test_tiled")     // wants tiles of 4 and makes them
 	finely    = op.Declare[op.NoParams]("_test_finely")    // wants tiles of 2 and makes them
 	picky     = op.Declare[op.NoParams]("_test_picky")     // wants a plain array, makes tiles of 4
+	paired    = op.Declare[op.NoParams]("_test_paired")    // makes two arrays in tiles of 4
 	weighted  = op.Declare[op.NoParams]("_test_weighted")  // wants its second input packed, and scratch memory
 	form      = op.Declare[op.NoParams]("_test_form")      // a form of a parameter in any layout
 	plainForm = op.Declare[op.NoParams]("_test_plainform") // a form of a parameter, always plain
@@ -82,10 +84,22 @@ func init() {
 		}
 		return &op.Prepared{Out: makes(4, a), Scratch: 1}, nil
 	})
+	declare(paired, op.Spec[op.NoParams]{
+		Outputs: func(op.NoParams) []string { return []string{"one", "two"} },
+	}, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+		out := slices.Clone(a.Out)
+		for j := range out {
+			if a.Chooses(j) {
+				out[j] = tiles(4).in(out[j])
+			}
+		}
+		return &op.Prepared{Out: out}, nil
+	})
 	declare(weighted, op.Spec[op.NoParams]{Inputs: two},
 		func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 			w := op.Plain(a.In[1].DType, a.In[1].Shape)
-			return &op.Prepared{In: []op.Desc{a.In[0], pack(w)}, Out: makes(4, a), Scratch: 24}, nil
+			return &op.Prepared{In: []op.Desc{a.In[0], pack(w)}, Out: makes(4, a), Scratch: 24,
+				Impls: []string{"weighted"}}, nil
 		})
 	declare(form, op.Spec[op.NoParams]{Traits: op.Traits{Derived: true}},
 		func(op.NoParams, *op.Args) (*op.Prepared, error) { return &op.Prepared{}, nil })
@@ -154,6 +168,10 @@ func layouts() map[string]*sym.Symbol {
 			KeepDims: true}, sym.Name("row")), sym.Name("plus"))),
 		"readers": sym.Group(sum(a), sym.Max(a, sym.ReduceParams{}, sym.Name("max"))),
 		"refusal": sum(with(picky, "b", a)),
+		"twice":   sum(with(weighted, "b", a, with(form, "outer", with(form, "inner", w)))),
+		"first":   sum(with(paired, "b", a).At(0)),
+		"second":  sum(with(paired, "b", a).At(1)),
+		"seen":    sym.Group(sum(with(paired, "b", a).At(0)), with(paired, "c", a).At(1)),
 		"scratch": with(picky, "b", x),
 		"shape":   sum(sym.ElemwiseAdd(sym.ZerosLike(a, sym.Name("zeros")), x, sym.Name("plus"))),
 		"joined":  sum(join("join", 1, a, b)),
@@ -186,6 +204,9 @@ func TestGoldenLayouts(t *testing.T) {
 		fmt.Fprintf(b, "%s: ", name)
 		if err := p.WriteText(b); err != nil {
 			t.Fatal(err)
+		}
+		for _, u := range p.Explain().Library {
+			fmt.Fprintf(b, "%+v\n", u)
 		}
 		for _, s := range p.Segments {
 			fmt.Fprintf(b, "%s: %d threads\n", s.Name, s.Threads)
