@@ -66,7 +66,7 @@ func network(name string, net *sym.Symbol, batch, side int, training bool) Workl
 // networkStep binds a network and returns a step that waits for its results.
 func networkStep(ctx context.Context, net *sym.Symbol, batch, side int,
 	training bool) (func() error, error) {
-	push, err := networkPush(net, batch, side, training)
+	push, err := networkPush(net, nd.Shape{batch, 3, side, side}, training)
 	return func() error {
 		if err := push(); err != nil {
 			return err
@@ -77,9 +77,9 @@ func networkStep(ctx context.Context, net *sym.Symbol, batch, side int,
 
 // networkPush binds a network and returns a step that starts the work without waiting. The data are
 // on the network's device.
-func networkPush(net *sym.Symbol, batch, side int, training bool,
+func networkPush(net *sym.Symbol, shape nd.Shape, training bool,
 	options ...module.Option) (func() error, error) {
-	shape := nd.Shape{batch, 3, side, side}
+	batch := shape[0]
 	data := []dataio.Desc{{Name: "data", Shape: shape}}
 	label := []dataio.Desc{{Name: "softmax_label", Shape: nd.Shape{batch}}}
 	mod := module.New(net, options...)

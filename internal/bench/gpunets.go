@@ -89,7 +89,8 @@ func (c *Config) gpuNetwork(name string, net *sym.Symbol, batch, side int, train
 		opts = append(opts, module.MixedPrecision(dtype.BFloat16))
 	}
 	run := func(ctx context.Context) (float64, error) {
-		push, err := networkPush(net, batch, side, training, opts...)
+		push, err := networkPush(net, nd.Shape{batch, 3, side, side}, training,
+			opts...)
 		if err != nil {
 			return 0, err
 		}

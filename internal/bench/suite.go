@@ -16,6 +16,7 @@ type Workload struct {
 	Unit string // "images/s", "us/op"; lower is better for units of time or memory
 	Run  func(ctx context.Context) (float64, error)
 	Line string // name in the output of the peers' scripts, if it differs from Name
+	own  bool   // no peer has it: it compares two ways of gomx
 }
 
 // line returns the name that the peers' scripts print for the workload.
@@ -70,6 +71,8 @@ func Suites() []Suite {
 			memories: true},
 		{Name: "convnets", Script: "convnets.py", Workloads: convnets, args: onlyLine,
 			variants: byThreads, memories: true},
+		{Name: "hybrid", Script: "hybrid.py", Workloads: hybrid, args: peerAndLine,
+			variants: byThreads},
 		{Name: "ops", Script: "ops.py", Workloads: operators, args: peerAndLine,
 			variants: byThreads},
 		{Name: "kv", Script: "kv.py", Workloads: kv, args: onlyLine, variants: byThreads},
@@ -226,6 +229,9 @@ func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workl
 		r.ours = better(w.Unit, r.ours, v)
 		logf(c.Log, "%s round %d: gomx %.4g %s\n", w.Name, round+1, v, w.Unit)
 		for _, p := range c.Peers {
+			if w.own {
+				break
+			}
 			m, err := s.measure(ctx, ps, p, w)
 			if err != nil {
 				return nil, err
