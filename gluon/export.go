@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gomx/checkpoint"
 	"gomx/device"
@@ -51,11 +52,12 @@ func (n *Net) Export(prefix string, epoch int, opts ...ExportOption) (err error)
 	}
 	m := &checkpoint.Model{Symbol: sym.FromEntries(g.Outputs...), Args: map[string]*nd.Array{},
 		Aux: map[string]*nd.Array{}}
-	aux := m.Symbol.AuxStates()
-	for _, k := range g.Captured {
-		if slices.Contains(aux, k.Node.Name) {
+	args, aux := m.Symbol.Arguments(), m.Symbol.AuxStates()
+	for _, k := range g.Captured { // also arrays that no output depends on
+		switch {
+		case slices.Contains(aux, k.Node.Name):
 			m.Aux[k.Node.Name] = k.Hold
-		} else {
+		case slices.Contains(args, k.Node.Name):
 			m.Args[k.Node.Name] = k.Hold
 		}
 	}
@@ -113,17 +115,28 @@ func (n *Net) infer(opts []ExportOption) (*nd.Traced, error) {
 // portable makes a traced graph one of MXNet's operators alone.
 func portable(g *nd.Traced) error {
 	nd.PassFunctions(g)
-	for _, n := range op.Topo(g.Outputs) {
+	return portableNodes(op.Topo(g.Outputs))
+}
+
+// portableNodes does so for nodes and the bodies of loops among them.
+func portableNodes(nodes []*op.Node) error {
+	for _, n := range nodes {
 		if n.IsVar() {
 			continue
 		}
-		if n.Op.Hidden {
+		bodies := n.Op.Graphs(n.Params)
+		if n.Op.Hidden && (len(bodies) == 0 || strings.HasPrefix(n.Op.Name, "_backward")) {
 			return &op.Error{Op: n.Op.Name, Node: n.Name, Site: n.Site,
 				Msg: "the operator has no counterpart in MXNet, the network cannot be exported"}
 		}
 		attrs := maps.Clone(n.Attrs)
 		delete(attrs, "__stream__")
 		n.Attrs = attrs
+		for _, b := range bodies {
+			if err := portableNodes(b.Nodes()); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package gluon
 
+import "gomx/compile"
+
 // Traces returns how often a hybridized network has been traced, and the number of its graphs.
 func Traces(n *Net) (traces, graphs int) {
 	h := n.hybrid.Load()
@@ -18,3 +20,6 @@ func Calls(n *Net) (calls int) {
 	}
 	return calls
 }
+
+// Memory returns the memory of the graph that was called last.
+func Memory(n *Net) compile.MemoryUse { return n.hybrid.Load().last.Load().fn.MemoryUse() }

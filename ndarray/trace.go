@@ -3,6 +3,7 @@ package ndarray
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,14 +184,10 @@ func (t *Tracing) end() {
 	tracings.Add(-1)
 }
 
-// number gives the random nodes streams in the order in which they would have drawn.
+// number gives the random nodes streams in the order in which they would have drawn. Nodes that no
+// output depends on count as well: without a graph they would have drawn, too.
 func (t *Tracing) number(g *Traced) {
-	var list []*op.Node
-	for _, n := range op.Topo(g.Outputs) {
-		if _, ok := t.draws[n]; ok {
-			list = append(list, n)
-		}
-	}
+	list := slices.Collect(maps.Keys(t.draws))
 	slices.SortFunc(list, func(a, b *op.Node) int {
 		return cmp.Compare(t.draws[a].at, t.draws[b].at)
 	})

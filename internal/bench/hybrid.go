@@ -97,21 +97,18 @@ func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape) (func() error, err
 	}
 	samples := label.Size()
 	var trainer *gluon.Trainer
-	return func() error {
-		y := net.Forward(autograd.Train().Watch(x))
-		l := criterion.Call(y, label)[0]
-		l.Backward()
+	return func() (err error) {
+		nd.Scope(func(s *nd.Scoped) {
+			y := net.Forward(autograd.Train().Watch(s.Enter(x)))
+			criterion.Call(y, label)[0].Backward()
+		})
 		if trainer == nil {
-			var err error
 			if trainer, err = gluon.NewTrainer(net.Params(),
 				optimizer.SGD{LR: 0.01}); err != nil {
 				return err
 			}
 		}
-		err := trainer.Step(samples)
-		l.Close()
-		y.Close()
-		return err
+		return trainer.Step(samples)
 	}, nil
 }
 
@@ -129,7 +126,7 @@ func besideModule(name string, make func() gluon.Block, net *sym.Symbol, shape n
 			return 0, err
 		}
 		var a, b float64
-		for range 5 {
+		for range 9 {
 			s, err := bestOf(ctx, 1, n, ours)
 			if err != nil {
 				return 0, err

@@ -228,10 +228,10 @@ func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workl
 		}
 		r.ours = better(w.Unit, r.ours, v)
 		logf(c.Log, "%s round %d: gomx %.4g %s\n", w.Name, round+1, v, w.Unit)
+		if w.own { // it alternates by itself
+			break
+		}
 		for _, p := range c.Peers {
-			if w.own {
-				break
-			}
 			m, err := s.measure(ctx, ps, p, w)
 			if err != nil {
 				return nil, err

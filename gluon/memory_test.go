@@ -1,0 +1,93 @@
+package gluon_test
+
+import (
+	"flag"
+	"testing"
+
+	"gomx/autograd"
+	"gomx/device"
+	"gomx/gluon"
+	"gomx/gluon/loss"
+	"gomx/gluon/nn"
+	"gomx/initializer"
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+)
+
+var memorySteps = flag.Int("memory.steps", 1000, "training steps of TestMemoryStaysFlat")
+
+// convolutional is a small convolutional network.
+func convolutional() gluon.Block {
+	return nn.Sequential{
+		&nn.Conv2D{Channels: 16, Kernel: nn.Square(3), Pad: nn.Square(1), InChannels: 3},
+		&nn.BatchNorm{Channels: 16}, nn.Activation("relu"), &nn.MaxPool2D{},
+		&nn.Conv2D{Channels: 32, Kernel: nn.Square(3), Pad: nn.Square(1), InChannels: 16},
+		nn.Activation("relu"), nn.Flatten{}, &nn.Dense{Units: 10, InUnits: 32 * 64}}
+}
+
+// TestMemoryStaysFlat trains line by line without closing an array: the garbage collector alone
+// gives memory back.
+func TestMemoryStaysFlat(t *testing.T) {
+	net := gluon.New(convolutional())
+	if err := net.Init(initializer.Xavier{}); err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := gluon.NewTrainer(net.Params(), optimizer.SGD{LR: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := device.PoolOf(device.CPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, label := nd.Uniform(0, 1, nd.Shape{8, 3, 16, 16}), nd.Zeros(nd.Shape{8})
+	var early, most int64
+	for i := range *memorySteps {
+		loss.SoftmaxCE{}.Forward(net.Forward(autograd.Train().Watch(x)), label).Backward()
+		if err := trainer.Step(8); err != nil {
+			t.Fatal(err)
+		}
+		if i%10 == 0 {
+			if err := nd.WaitAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if used := pool.Usage().Reserved; i < *memorySteps/4 {
+			early = max(early, used)
+		} else {
+			most = max(most, used)
+		}
+	}
+	t.Logf("%d MiB in the first quarter of the steps, %d MiB later", early>>20, most>>20)
+	if most > early+early/4+16<<20 {
+		t.Errorf("memory grows from %d to %d bytes", early, most)
+	}
+}
+
+// TestHybridMemory compares the planned memory of a hybridized network with the memory of the same
+// symbol's executor.
+func TestHybridMemory(t *testing.T) {
+	net := hybrid(t, convolutional())
+	shape := nd.Shape{8, 3, 16, 16}
+	net.Forward(autograd.Train().Watch(nd.Ones(shape))).Backward()
+	s, err := net.Symbol(gluon.Input("data", shape...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex, err := s.SimpleBind(sym.BindConfig{Shapes: map[string]nd.Shape{"data": shape},
+		DefaultReq: op.ReqWrite, GradReq: map[string]op.Req{"data": op.ReqNull}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ex.MemoryUse(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := gluon.Memory(net)
+	t.Logf("hybridized %+v, executor %+v", got, want)
+	if got.Arena > want.Arena+want.Arena/50 {
+		t.Errorf("%d bytes planned, the executor has %d", got.Arena, want.Arena)
+	}
+}
