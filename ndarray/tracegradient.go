@@ -90,6 +90,9 @@ func init() {
 		Inputs:  func(p functionParams) []op.Input { return numbered("input", p.Inputs) },
 		Outputs: func(p functionParams) []string { return names(numbered("output", p.Outputs)) },
 		Infer: func(p functionParams, in, out []dtype.Shape) error {
+			if len(out) > len(in) {
+				return op.Errorf("outputs", "%d, want at most the %d inputs", len(out), len(in))
+			}
 			for i := range out {
 				if err := op.Same("output", &in[i], &out[i]); err != nil {
 					return err

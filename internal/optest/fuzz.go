@@ -34,6 +34,9 @@ func Infers(o *op.Op, data []byte) (err error) {
 		}
 	}()
 	params, err := o.ParseParams(attrs)
+	if err == nil && o.NumGraphs() > 0 {
+		params, err = o.Normalize(params) // an error: there are no graphs
+	}
 	if err != nil {
 		return nil // an error is fine, since it is no panic
 	}

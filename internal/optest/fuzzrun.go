@@ -29,6 +29,9 @@ func RunsEmpty(o *op.Op, data []byte) error {
 func runs(o *op.Op, d *draw) error {
 	attrs := d.attrs(o)
 	params, err := o.ParseParams(attrs)
+	if err == nil && o.NumGraphs() > 0 {
+		params, err = o.Normalize(params) // an error: there are no graphs
+	}
 	if err != nil {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/prim"
@@ -369,13 +368,6 @@ both have the same shapes and types.`},
 			return reference(newChoice(p).prepare,
 				c)
 		},
-	})
-	Cond.Kernel(device.KindCPU, device.TierGo, func(p CondParams, a *op.Args) (*op.Prepared,
-		error) {
-		if a.Ready == nil {
-			return nil, op.ErrUnsupported
-		}
-		return newChoice(p).prepare(a)
 	})
 }
 

@@ -30,9 +30,6 @@ outputs have max_iterations rows; rows of steps that are not taken are zeros.`},
 		Visible: func(p scanParams) int { return p.NumOutData + p.States },
 		Check:   checkScan,
 	}))
-	attach(Foreach, foreachLoop)
-	attach(WhileLoop, whileLoop)
-	attach(scan, scanLoop)
 }
 
 // spec completes the definition of a loop with functions of its common form.
@@ -50,16 +47,6 @@ func spec[P any](form func(P) *loop, s op.Spec[P]) op.Spec[P] {
 	s.Grad = func(g *op.Grad, p P) []op.Entry { return form(p).grad(g) }
 	s.Ref = func(p P, c *op.Call) error { return reference(form(p).prepare, c) }
 	return s
-}
-
-// attach adds the kernel that runs prepared bodies.
-func attach[P any](h op.Handle[P], form func(P) *loop) {
-	h.Kernel(device.KindCPU, device.TierGo, func(p P, a *op.Args) (*op.Prepared, error) {
-		if a.Ready == nil {
-			return nil, op.ErrUnsupported
-		}
-		return form(p).prepare(a)
-	})
 }
 
 // reference runs a kernel whose graphs are interpreted.
