@@ -25,24 +25,26 @@ type recipe struct {
 
 // recipes gives the operators that need one a way to draw it.
 var recipes = map[*op.Op]func(d drawer) recipe{
-	nn.Convolution.Op:            drawer.convolution,
-	nn.Deconvolution.Op:          drawer.deconvolution,
-	nn.Pad.Op:                    drawer.padding,
-	nn.UpSampling.Op:             drawer.upSampling,
-	vision.GridGenerator.Op:      drawer.gridGenerator,
-	vision.SpatialTransformer.Op: drawer.spatialTransformer,
-	vision.ROIAlign.Op:           drawer.roiAlign,
-	vision.Proposal.Op:           func(d drawer) recipe { return d.proposal(1) },
-	vision.MultiProposal.Op:      func(d drawer) recipe { return d.proposal(1 + d.IntN(2)) },
-	vision.MultiBoxTarget.Op:     drawer.multiBoxTarget,
-	loss.CTCLoss.Op:              ctc,
-	index.ScatterND.Op:           drawer.scatter,
-	index.ScatterSetND.Op:        drawer.scatterSet,
-	prim.BroadcastTo.Op:          drawer.broadcastTo,
-	vision.Col2Im.Op:             drawer.col2im,
-	contrib.EncDecValAtt.Op:      drawer.valatt,
-	update.MultiAdamWUpdate.Op:   func(d drawer) recipe { return d.multiAdamW(4) },
-	update.MultiMPAdamWUpdate.Op: func(d drawer) recipe { return d.multiAdamW(5) },
+	nn.Convolution.Op:                    drawer.convolution,
+	nn.Deconvolution.Op:                  drawer.deconvolution,
+	nn.DeformableConvolution.Op:          drawer.deformable,
+	nn.ModulatedDeformableConvolution.Op: drawer.deformable,
+	nn.Pad.Op:                            drawer.padding,
+	nn.UpSampling.Op:                     drawer.upSampling,
+	vision.GridGenerator.Op:              drawer.gridGenerator,
+	vision.SpatialTransformer.Op:         drawer.spatialTransformer,
+	vision.ROIAlign.Op:                   drawer.roiAlign,
+	vision.Proposal.Op:                   func(d drawer) recipe { return d.proposal(1) },
+	vision.MultiProposal.Op:              func(d drawer) recipe { return d.proposal(1 + d.IntN(2)) },
+	vision.MultiBoxTarget.Op:             drawer.multiBoxTarget,
+	loss.CTCLoss.Op:                      ctc,
+	index.ScatterND.Op:                   drawer.scatter,
+	index.ScatterSetND.Op:                drawer.scatterSet,
+	prim.BroadcastTo.Op:                  drawer.broadcastTo,
+	vision.Col2Im.Op:                     drawer.col2im,
+	contrib.EncDecValAtt.Op:              drawer.valatt,
+	update.MultiAdamWUpdate.Op:           func(d drawer) recipe { return d.multiAdamW(4) },
+	update.MultiMPAdamWUpdate.Op:         func(d drawer) recipe { return d.multiAdamW(5) },
 }
 
 // between draws a whole number from low to high, both included.
@@ -123,6 +125,16 @@ func (d drawer) deconvolution() recipe {
 		r.attrs["stride"], r.attrs["adj"] = tupleOf(d.list(n, 2, 3)), tupleOf(d.list(n, 0, 1))
 	}
 	return r
+}
+
+func (d drawer) deformable() recipe {
+	attrs, _, _, _, _ := d.window(2)
+	groups := d.between(1, 2)
+	attrs["num_deformable_group"] = fmt.Sprint(groups)
+	attrs["num_filter"] = fmt.Sprint(d.between(1, 3))
+	d.maybe(attrs, "no_bias", d.bool())
+	data := append(dtype.Shape{d.between(1, 3), groups * d.between(1, 2)}, d.list(2, 5, 7)...)
+	return recipe{attrs: attrs, shapes: []dtype.Shape{data}}
 }
 
 func (d drawer) padding() recipe {
