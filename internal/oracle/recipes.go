@@ -27,8 +27,8 @@ type recipe struct {
 var recipes = map[*op.Op]func(d drawer) recipe{
 	nn.Convolution.Op:                    drawer.convolution,
 	nn.Deconvolution.Op:                  drawer.deconvolution,
-	nn.DeformableConvolution.Op:          drawer.deformable,
-	nn.ModulatedDeformableConvolution.Op: drawer.deformable,
+	nn.DeformableConvolution.Op:          deformable,
+	nn.ModulatedDeformableConvolution.Op: deformable,
 	nn.Pad.Op:                            drawer.padding,
 	nn.UpSampling.Op:                     drawer.upSampling,
 	vision.GridGenerator.Op:              drawer.gridGenerator,
@@ -127,7 +127,7 @@ func (d drawer) deconvolution() recipe {
 	return r
 }
 
-func (d drawer) deformable() recipe {
+func deformable(d drawer) recipe {
 	attrs, _, _, _, _ := d.window(2)
 	groups := d.between(1, 2)
 	attrs["num_deformable_group"] = fmt.Sprint(groups)
