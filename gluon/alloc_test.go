@@ -56,6 +56,10 @@ func TestAllocations(t *testing.T) {
 				step()
 			}
 			n := testing.AllocsPerRun(20, step)
+			for range 4 { // a collection empties the pools of calls, and they fill again
+				n = min(n, testing.AllocsPerRun(20, step))
+			}
+			t.Logf("%v allocations a step", n)
 			if n > mostAllocations {
 				t.Errorf("%v allocations, want at most %d", n, mostAllocations)
 			}
