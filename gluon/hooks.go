@@ -145,15 +145,26 @@ func (h *Hooked) Forward(x *nd.Array) *nd.Array {
 	return h.Enter(h, x).Leave(h.Block.Forward(x))
 }
 
+// Held returns the block.
+func (h *Hooked) Held() any { return h.Block }
+
+// holder is a block that stands for another block: it has the parts of that block and its type in
+// a Summary.
+type holder interface{ Held() any }
+
 // Pass calls a block for the container that holds it, b being the place in the container: an
 // element of a slice, or a field. It is (*b).Forward(x), and lets Summary know the place.
 func Pass(b *Block, x *nd.Array) *nd.Array {
-	t := tallyOf([]*nd.Array{x})
+	return EnterPart(b, x).Leave((*b).Forward(x))
+}
+
+// EnterPart is [Hooks.Enter] for a container that calls one of its parts, b being the place of the
+// part in the container: an element of a slice, or a field. It lets Summary know the place, also of
+// a part without hooks; Pass does so for a Block.
+func EnterPart[B any](b *B, in ...*nd.Array) *Call {
+	t := tallyOf(in)
 	if t == nil {
-		return (*b).Forward(x)
+		return nil
 	}
-	row := t.enter(*b, b)
-	y := (*b).Forward(x)
-	t.leave(row, []*nd.Array{y})
-	return y
+	return &Call{Block: *b, In: slices.Clone(in), table: t, row: t.enter(*b, b)}
 }

@@ -201,8 +201,8 @@ func (t *tally) Recorded(o *op.Op, params any, in, out []op.Desc) {
 
 // typeName returns the type of a block without its package.
 func typeName(block any) string {
-	if h, ok := block.(*Hooked); ok {
-		return typeName(h.Block)
+	if h, ok := block.(holder); ok {
+		return typeName(h.Held())
 	}
 	name := strings.TrimLeft(reflect.TypeOf(block).String(), "*")
 	return name[strings.LastIndexByte(name, '.')+1:]

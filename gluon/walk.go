@@ -73,8 +73,8 @@ func childrenOf(block any) []child {
 		return b.parts()
 	case *Net:
 		return childrenOf(b.root)
-	case *Hooked:
-		return childrenOf(b.Block)
+	case holder:
+		return childrenOf(b.Held())
 	}
 	v := reflect.ValueOf(block)
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {

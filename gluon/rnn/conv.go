@@ -94,7 +94,7 @@ func (c *ConvRNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Ar
 	call := c.Enter(c, x, states[0])
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 1)
 	y := function(i.Add(h), or(c.Activation, "tanh"))
-	return call.Leave(y), []*nd.Array{y}
+	return call.Leave(y, y), []*nd.Array{y}
 }
 
 // ConvLSTMCell is LSTMCell with convolutions instead of products (Shi et al., Convolutional LSTM
@@ -121,7 +121,7 @@ func (c *ConvLSTMCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.A
 	call := c.Enter(c, x, states[0], states[1])
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 4)
 	y, memory := lstm(i.Add(h), states[1], 1, or(c.Activation, "tanh"), "sigmoid")
-	return call.Leave(y, memory), []*nd.Array{y, memory}
+	return call.Leave(y, y, memory), []*nd.Array{y, memory}
 }
 
 // ConvGRUCell is GRUCell with convolutions instead of products.
@@ -147,5 +147,5 @@ func (c *ConvGRUCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Ar
 	call := c.Enter(c, x, states[0])
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 3)
 	y := gru(i, h, states[0], 1, or(c.Activation, "tanh"), "sigmoid")
-	return call.Leave(y), []*nd.Array{y}
+	return call.Leave(y, y), []*nd.Array{y}
 }

@@ -72,7 +72,7 @@ func (c *RNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array)
 	call := c.Enter(c, x, states[0])
 	i, h := c.both(x, states[0], c.Hidden)
 	y := function(i.Add(h), or(c.Activation, "tanh"))
-	return call.Leave(y), []*nd.Array{y}
+	return call.Leave(y, y), []*nd.Array{y}
 }
 
 // LSTMCell is the long short-term memory of Hochreiter and Schmidhuber. Its gates are input,
@@ -118,7 +118,7 @@ func (c *LSTMCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array
 		y = nd.FullyConnected(y, c.H2RWeight.At(x), nil,
 			nd.FullyConnectedParams{NumHidden: c.size(), NoBias: true})
 	}
-	return call.Leave(y, memory), []*nd.Array{y, memory}
+	return call.Leave(y, y, memory), []*nd.Array{y, memory}
 }
 
 // lstm computes output and memory from the sums of the gates, which lie along axis.
@@ -157,7 +157,7 @@ func (c *GRUCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array)
 	call := c.Enter(c, x, states[0])
 	i, h := c.both(x, states[0], 3*c.Hidden)
 	y := gru(i, h, states[0], 1, or(c.Activation, "tanh"), or(c.RecurrentActivation, "sigmoid"))
-	return call.Leave(y), []*nd.Array{y}
+	return call.Leave(y, y), []*nd.Array{y}
 }
 
 // gru computes the output from the contributions of input and last output to the gates, which lie

@@ -18,9 +18,14 @@
 //   - [Stack] and [Bidirectional] combine cells
 //   - [Dropout], [VariationalDropout], [Zoneout] and [Residual] change the results of cells
 //
+// All have hooks, but for Stack, to which [Hooked] gives them. A call has the input and the states in
+// In, the output and the new states in Out. Unroll calls Residual, Bidirectional and a hooked Stack
+// once for a whole sequence, other cells in each step.
+//
 // Parameters have MXNet's names: a Layer has the names of the cells that it stands for, such as
 // "_unfused.0.i2h_weight".
 //
-// Cells and layers may be used by many goroutines: Unroll makes masks
-// and other values of one sequence anew.
+// Cells and layers may be used by many goroutines: Unroll makes masks and other values of one
+// sequence anew. The Step of Zoneout and VariationalDropout without Unroll keeps them in the cell:
+// there one sequence and one goroutine use it.
 package rnn

@@ -50,20 +50,25 @@ func Unroll(c Cell, x *nd.Array, opts ...Option) (*nd.Array, []*nd.Array) {
 	if want := len(c.States(0)); len(states) != want {
 		panic(misuse("Unroll", "%d states, want %d", len(states), want))
 	}
-	return q.run(c, states)
+	return q.run(nil, c, states)
 }
 
-// run reads the sequence with a cell.
-func (q *sequence) run(c Cell, states []*nd.Array) (*nd.Array, []*nd.Array) {
+// run reads the sequence with a cell; see step.
+func (q *sequence) run(place *Cell, c Cell, states []*nd.Array) (*nd.Array, []*nd.Array) {
 	if u, ok := c.(unroller); ok {
 		return u.unroll(q, states)
 	}
+	return q.bySteps(place, c, states)
+}
+
+// bySteps is run by the steps of the cell.
+func (q *sequence) bySteps(place *Cell, c Cell, states []*nd.Array) (*nd.Array, []*nd.Array) {
 	c = begin(c)
 	steps := q.x.Shape()[q.axis]
 	outs := make([]*nd.Array, steps)
 	history := make([][]*nd.Array, len(states))
 	for t, x := range q.steps() {
-		outs[t], states = c.Step(x, states)
+		outs[t], states = step(place, c, x, states)
 		for i, s := range states {
 			history[i] = append(history[i], s)
 		}
