@@ -122,8 +122,8 @@ func TestHooksOfCells(t *testing.T) {
 	}
 	steps := 0
 	cell.OnForward(func(c *gluon.Call) {
-		if steps++; len(c.In) != 3 || len(c.Out) != 2 {
-			t.Errorf("%d inputs and %d outputs, want x, two states and y, memory", len(c.In),
+		if steps++; len(c.In) != 3 || len(c.Out) != 3 {
+			t.Errorf("%d inputs and %d outputs, want x, two states and y, two states", len(c.In),
 				len(c.Out))
 		}
 	})
