@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,57 @@ func TestSVGIsWellFormed(t *testing.T) {
 	for _, want := range []string{"gradient", "lower bound", ": relu", "a&lt;b &amp; &#34;c&#34;"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the picture lacks %q", want)
+		}
+	}
+}
+
+// draw returns the picture of a plan of buffers on top of each other.
+func draw(t *testing.T, buffers ...memplan.Buffer) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := mustCompute(t, buffers, nil, memplan.Config{}).SVG(&out, buffers); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestSVGShortensNames gives names around the 175 characters for which the plot has room: 990 pixels
+// without a margin of 6, in characters of 5.6 pixels.
+func TestSVGShortensNames(t *testing.T) {
+	for n, want := range map[int]string{
+		174: ">a" + strings.Repeat("b", 173) + "</text>",
+		175: ">a" + strings.Repeat("b", 174) + "</text>",
+		176: ">…" + strings.Repeat("b", 174) + "</text>",
+		177: ">…" + strings.Repeat("b", 174) + "</text>",
+	} {
+		name := "a" + strings.Repeat("b", n-1)
+		if got := draw(t, memplan.Buffer{Bytes: 64, End: 9, Name: name}); !strings.Contains(got,
+			want) {
+			t.Errorf("name of %d characters: the picture lacks %q:\n%s", n, want, got)
+		}
+	}
+}
+
+// TestSVGThinsBorders draws buffers that are 1 pixel wide, or 1 pixel high: borders take a sixth of
+// the smaller side, and at most 0.6 pixels.
+func TestSVGThinsBorders(t *testing.T) {
+	const border = ` stroke="#ffffff" stroke-width="`
+	for name, c := range map[string]struct {
+		buffers []memplan.Buffer
+		want    []string // by buffer
+	}{
+		"narrow": {[]memplan.Buffer{{Bytes: 64, End: 989}, {Bytes: 64, Start: 500, End: 500},
+			{Bytes: 64, Start: 0, End: 0}}, []string{"0.60", "0.17", "0.17"}},
+		"flat": {[]memplan.Buffer{{Bytes: 64 * 519, End: 9}, {Bytes: 64, End: 9}},
+			[]string{"0.60", "0.17"}},
+	} {
+		var got []string
+		for _, rest := range strings.Split(draw(t, c.buffers...), border)[1:] {
+			width, _, _ := strings.Cut(rest, `"`)
+			got = append(got, width)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got borders %v, want %v", name, got, c.want)
 		}
 	}
 }
