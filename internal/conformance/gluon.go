@@ -47,7 +47,7 @@ func GluonCases(g *Golden) ([]Case, error) {
 	for _, c := range files {
 		list = append(list, Case{ID: "files/" + c.ID, Run: c.run})
 	}
-	more, err := dataCases(g)
+	more, err := DataCases(g)
 	return append(list, more...), err
 }
 

@@ -16,8 +16,19 @@ import (
 // dataFolder holds the cases of gluon.data.
 const dataFolder = "gluon/data/"
 
-// dataKinds are the kinds of cases that run; the others are image transforms and image iterators.
-var dataKinds = []string{"sampler", "dataloader", "dataset", "batchify"}
+// runner is a case of one kind.
+type runner interface{ run(env Env) error }
+
+// newDataCase returns an empty case of a kind; nil: the kind is unknown.
+func newDataCase(kind string) runner {
+	switch kind {
+	case "sampler", "dataloader", "dataset", "batchify":
+		return new(dataCase)
+	case "augmenter", "augmenter_list", "image_function":
+		return new(pictureCase)
+	}
+	return nil
+}
 
 // dataCase is a sampler, a data set or a loader, and the samples or batches that it gives.
 type dataCase struct {
@@ -37,8 +48,8 @@ type dataCase struct {
 	Arrays, Inputs, Outputs         []Ref
 }
 
-// dataCases reads the cases of the kinds in dataKinds.
-func dataCases(g *Golden) ([]Case, error) {
+// DataCases reads the cases of gluon.data and of mx.image.
+func DataCases(g *Golden) ([]Case, error) {
 	const name = dataFolder + "data.json"
 	var raw index[json.RawMessage]
 	if err := g.JSON(name, &raw); err != nil {
@@ -50,14 +61,14 @@ func dataCases(g *Golden) ([]Case, error) {
 		if err := json.Unmarshal(text, &kind); err != nil {
 			return nil, fmt.Errorf("conformance: %s: case %d: %w", name, i, err)
 		}
-		if !slices.Contains(dataKinds, kind.Kind) {
+		c := newDataCase(kind.Kind)
+		if c == nil {
 			continue
 		}
-		c := new(dataCase)
 		if err := decodeStrictly(text, c); err != nil {
 			return nil, fmt.Errorf("conformance: %s: case %d %s: %w", name, i, nameOf(text), err)
 		}
-		list = append(list, Case{ID: "data/" + c.ID, Run: c.run})
+		list = append(list, Case{ID: "data/" + nameOf(text), Run: c.run})
 	}
 	return list, nil
 }

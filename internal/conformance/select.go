@@ -99,7 +99,7 @@ func selections() []selection {
 		}, []string{"file", "states"}},
 		{gluonTrain + "train.json", gluonTrain + "train.npz", all, nil},
 		{"gluon/data/data.json", "gluon/data/data.npz", func(c *selectedCase) bool {
-			return slices.Contains(dataKinds, c.Kind)
+			return slices.Contains([]string{"sampler", "dataloader", "dataset", "batchify"}, c.Kind)
 		}, nil},
 		{"gluon/rnn/legacy_rnn.json", "", func(c *selectedCase) bool {
 			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"

@@ -113,8 +113,9 @@ func (a Augment) Validate() error {
 func (a Augment) Apply(m *Image, width, height int, r *rand.Rand) (*Image, error) {
 	a = a.fill()
 	if a.Resize > 0 {
-		w, h := shortSize(m, a.Resize)
-		m = m.Resize(w, h, a.Interp.choose(m.Width, m.Height, w, h, r))
+		to := sizeOf(m).short(a.Resize)
+		m = m.Resize(to.Width, to.Height,
+			a.Interp.choose(m.Width, m.Height, to.Width, to.Height, r))
 	}
 	if a.transforms() {
 		m = a.transform(m, r)
@@ -180,7 +181,7 @@ func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error)
 	}
 	switch {
 	case a.RandomResizedCrop:
-		if w, h, ok := a.part(m, r); ok {
+		if w, h, ok := a.area(m, r); ok {
 			return resized(r.IntN(m.Width-w+1), r.IntN(m.Height-h+1), w, h), nil
 		}
 	case a.MaxCropSize > 0:
@@ -201,8 +202,8 @@ func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error)
 	return m.Crop(place(m.Width-width), place(m.Height-height), width, height), nil
 }
 
-// part draws the size of a random part of the area; ok is false if it found no size that fits.
-func (a *Augment) part(m *Image, r *rand.Rand) (w, h int, ok bool) {
+// area draws the size of a random part of the area; ok is false if it found no size that fits.
+func (a *Augment) area(m *Image, r *rand.Rand) (w, h int, ok bool) {
 	if a.MinArea == 1 && a.MaxArea == 1 && a.MinAspect == 1 && a.MaxAspect == 1 {
 		return 0, 0, false
 	}

@@ -22,4 +22,8 @@
 // An [Augment] makes random changes: scale, rotation, shear, crop and colors, in the order of
 // MXNet's default augmenter. The changes depend only on the random generator, so that a run can be
 // repeated.
+//
+// The types that implement [Augmenter] are the augmenters of mx.image: values that change a
+// [Picture] and can be joined, mostly by [CreateAugmenter]. A picture is an [Image] or, after
+// [CastAug], [Floats].
 package image

@@ -27,26 +27,16 @@ func (m *Image) Resize(width, height int, by Interp) *Image {
 
 // ResizeShort scales the picture so that its shorter side has size pixels.
 func (m *Image) ResizeShort(size int, by Interp) *Image {
-	width, height := shortSize(m, size)
-	return m.Resize(width, height, by)
-}
-
-func shortSize(m *Image, size int) (width, height int) {
-	if m.Height > m.Width {
-		return size, size * m.Height / m.Width
-	}
-	return size * m.Width / m.Height, size
+	to := sizeOf(m).short(size)
+	return m.Resize(to.Width, to.Height, by)
 }
 
 func (m *Image) nearest(width, height int) *Image {
 	out := New(height, width, m.Channels)
-	from := func(i, n, size int) int {
-		return min(int(float64(i)*(1/(float64(n)/float64(size)))), size-1)
-	}
 	for y := range height {
-		src := from(y, height, m.Height)
+		src := nearestPixel(y, height, m.Height)
 		for x := range width {
-			copy(out.At(x, y), m.At(from(x, width, m.Width), src))
+			copy(out.At(x, y), m.At(nearestPixel(x, width, m.Width), src))
 		}
 	}
 	return out
@@ -62,26 +52,12 @@ type axis struct {
 
 const weightUnit = 1 << 11
 
-// newAxis maps n samples to size pixels. Area, when it enlarges, interpolates between two pixels
-// and changes only within the width of one pixel.
+// newAxis maps n samples to size pixels.
 func newAxis(n, size int, by Interp, horizontal bool) axis {
 	a := axis{taps: by.taps()}
-	scale := 1 / (float64(n) / float64(size))
 	w := make([]float32, a.taps)
 	for i := range n {
-		f := float32((float64(i)+0.5)*scale - 0.5)
-		at := int(math.Floor(float64(f)))
-		f -= float32(at)
-		if by == Area {
-			at = int(math.Floor(float64(i) * scale))
-			f = max(0, float32(float64(i+1)-float64(at+1)*(float64(n)/float64(size))))
-			f -= float32(math.Floor(float64(f)))
-		}
-		if a.taps == 2 && horizontal && (at < 0 || at >= size-1) {
-			at, f = min(max(at, 0), size-1), 0
-		}
-		by.weights(w, f)
-		a.first = append(a.first, at-(a.taps/2-1))
+		a.first = append(a.first, axisTaps(w, i, n, size, by, horizontal))
 		for _, v := range w {
 			a.weight = append(a.weight, int32(math.RoundToEven(float64(v*weightUnit))))
 		}
