@@ -29,25 +29,11 @@ func restart(c Cell) {
 	}
 }
 
-// variables are the variables that a cell has made, by their names without the cell's prefix.
-type variables map[string]*sym.Symbol
-
-// variable returns the variable of a parameter.
-func (v *variables) variable(prefix, name string, opts ...sym.Option) *sym.Symbol {
-	if *v == nil {
-		*v = variables{}
-	}
-	if (*v)[name] == nil {
-		(*v)[name] = sym.Var(prefix+name, opts...)
-	}
-	return (*v)[name]
-}
-
 // basis is the part that all single cells have.
 type basis struct {
-	vars   variables
-	steps  int // steps composed since the last reset
-	begins int // first states made since the last reset
+	own    *Params // made at the first use; nil: the cell has been given others
+	steps  int     // steps composed since the last reset
+	begins int     // first states made since the last reset
 }
 
 func (b *basis) reset() { b.steps, b.begins = 0, 0 }
@@ -69,13 +55,12 @@ func (b *basis) begin(prefix, layout string, count int, shape ...int) (list []*s
 }
 
 // both composes the contributions of the input and of the last output to n gates of hidden units.
-func (b *basis) both(x, h *sym.Symbol, prefix, name string, size int, bias ...sym.Option) (i2h,
+func both(x, h *sym.Symbol, p *Params, name string, size int, bias ...sym.Option) (i2h,
 	h2h *sym.Symbol) {
 	of := func(part string, in *sym.Symbol, bias ...sym.Option) *sym.Symbol {
-		weight := b.vars.variable(prefix, part+"_weight")
 		return sym.FullyConnected(in, sym.FullyConnectedParams{NumHidden: size},
-			sym.Name(name+part), sym.With("weight", weight),
-			sym.With("bias", b.vars.variable(prefix, part+"_bias", bias...)))
+			sym.Name(name+part), sym.With("weight", p.Get(part+"_weight")),
+			sym.With("bias", p.Get(part+"_bias", bias...)))
 	}
 	return of("i2h", x, bias...), of("h2h", h)
 }
@@ -83,6 +68,16 @@ func (b *basis) both(x, h *sym.Symbol, prefix, name string, size int, bias ...sy
 // activate composes an activation.
 func activate(x *sym.Symbol, kind string, opts ...sym.Option) *sym.Symbol {
 	return sym.Activation(x, sym.ActivationParams{ActType: kind}, opts...)
+}
+
+// Activate composes an activation of x; opts name the result.
+type Activate func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol
+
+// activationOf returns the activation that the operator Activation has under a name.
+func activationOf(kind string) Activate {
+	return func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
+		return activate(x, kind, opts...)
+	}
 }
 
 // or returns s, or another text if s is empty.
@@ -102,14 +97,18 @@ func misuse(what, format string, args ...any) *op.Error {
 //
 // MXNet: rnn.RNNCell.
 type RNNCell struct {
-	Hidden     int    // size of the output
-	Activation string // "tanh" by default
-	Prefix     string // of the names; "rnn_" by default
+	Hidden     int      // size of the output
+	Activation string   // "tanh" by default
+	Activate   Activate // composes the activation; nil: the operator Activation
+	Prefix     string   // of the names; "rnn_" by default
+	Params     *Params  // variables of the parameters; nil: the cell has its own
 	basis
 }
 
 // States returns 1.
 func (c *RNNCell) States() int { return 1 }
+
+func (c *RNNCell) params() *Params { return c.choose(c.Params, c.prefix()) }
 
 func (c *RNNCell) prefix() string { return or(c.Prefix, "rnn_") }
 
@@ -119,8 +118,12 @@ func (c *RNNCell) Begin() []*sym.Symbol { return c.begin(c.prefix(), "NC", 1, 0,
 // Step composes the output, which is the new state.
 func (c *RNNCell) Step(x *sym.Symbol, states []*sym.Symbol) (*sym.Symbol, []*sym.Symbol) {
 	name := c.next(c.prefix())
-	i2h, h2h := c.both(x, states[0], c.prefix(), name, c.Hidden)
-	y := activate(sym.ElemwiseAdd(i2h, h2h), or(c.Activation, "tanh"), sym.Name(name+"out"))
+	i2h, h2h := both(x, states[0], c.params(), name, c.Hidden)
+	activation := c.Activate
+	if activation == nil {
+		activation = activationOf(or(c.Activation, "tanh"))
+	}
+	y := activation(sym.ElemwiseAdd(i2h, h2h), sym.Name(name+"out"))
 	return y, []*sym.Symbol{y}
 }
 
@@ -131,11 +134,14 @@ type LSTMCell struct {
 	Hidden     int             // size of the output
 	ForgetBias nd.Opt[float64] // first value of the forget gate's bias; 1 by default
 	Prefix     string          // of the names; "lstm_" by default
+	Params     *Params         // variables of the parameters; nil: the cell has its own
 	basis
 }
 
 // States returns 2.
 func (c *LSTMCell) States() int { return 2 }
+
+func (c *LSTMCell) params() *Params { return c.choose(c.Params, c.prefix()) }
 
 func (c *LSTMCell) prefix() string { return or(c.Prefix, "lstm_") }
 
@@ -145,18 +151,20 @@ func (c *LSTMCell) Begin() []*sym.Symbol { return c.begin(c.prefix(), "NC", 2, 0
 // Step composes the output and the new states.
 func (c *LSTMCell) Step(x *sym.Symbol, states []*sym.Symbol) (*sym.Symbol, []*sym.Symbol) {
 	name := c.next(c.prefix())
-	i2h, h2h := c.both(x, states[0], c.prefix(), name, 4*c.Hidden, sym.Init(fmt.Sprintf(
+	i2h, h2h := both(x, states[0], c.params(), name, 4*c.Hidden, sym.Init(fmt.Sprintf(
 		`["lstmbias", {"forget_bias": %s}]`, number(c.ForgetBias.Or(1)))))
-	gates := sym.SliceChannel(sym.ElemwiseAdd(i2h, h2h), sym.SliceChannelParams{NumOutputs: 4},
-		sym.Name(name+"slice"))
-	gate := func(i int, letter, kind string) *sym.Symbol {
-		return activate(gates.At(i), kind, sym.Name(name+letter))
-	}
-	in, forget := gate(0, "i", "sigmoid"), gate(1, "f", "sigmoid")
-	change, out := gate(2, "c", "tanh"), gate(3, "o", "sigmoid")
-	memory := sym.ElemwiseAdd(sym.ElemwiseMul(forget, states[1]), sym.ElemwiseMul(in, change),
+	return lstm(sym.ElemwiseAdd(i2h, h2h), states[1], name, activationOf("tanh"))
+}
+
+// lstm composes the output and the new states from the sums of the gates.
+func lstm(sums, last *sym.Symbol, name string, a Activate) (*sym.Symbol, []*sym.Symbol) {
+	gates := sym.SliceChannel(sums, sym.SliceChannelParams{NumOutputs: 4}, sym.Name(name+"slice"))
+	sigmoid := activationOf("sigmoid")
+	in, forget := sigmoid(gates.At(0), sym.Name(name+"i")), sigmoid(gates.At(1), sym.Name(name+"f"))
+	change, out := a(gates.At(2), sym.Name(name+"c")), sigmoid(gates.At(3), sym.Name(name+"o"))
+	memory := sym.ElemwiseAdd(sym.ElemwiseMul(forget, last), sym.ElemwiseMul(in, change),
 		sym.Name(name+"state"))
-	y := sym.ElemwiseMul(out, activate(memory, "tanh"), sym.Name(name+"out"))
+	y := sym.ElemwiseMul(out, a(memory), sym.Name(name+"out"))
 	return y, []*sym.Symbol{y, memory}
 }
 
@@ -172,13 +180,16 @@ func number(v float64) string {
 //
 // MXNet: rnn.GRUCell.
 type GRUCell struct {
-	Hidden int    // size of the output
-	Prefix string // of the names; "gru_" by default
+	Hidden int     // size of the output
+	Prefix string  // of the names; "gru_" by default
+	Params *Params // variables of the parameters; nil: the cell has its own
 	basis
 }
 
 // States returns 1.
 func (c *GRUCell) States() int { return 1 }
+
+func (c *GRUCell) params() *Params { return c.choose(c.Params, c.prefix()) }
 
 func (c *GRUCell) prefix() string { return or(c.Prefix, "gru_") }
 
@@ -188,16 +199,22 @@ func (c *GRUCell) Begin() []*sym.Symbol { return c.begin(c.prefix(), "NC", 1, 0,
 // Step composes the output, which is the new state.
 func (c *GRUCell) Step(x *sym.Symbol, states []*sym.Symbol) (*sym.Symbol, []*sym.Symbol) {
 	name := c.next(c.prefix())
-	i2h, h2h := c.both(x, states[0], c.prefix(), name+"_", 3*c.Hidden)
+	i2h, h2h := both(x, states[0], c.params(), name+"_", 3*c.Hidden)
+	return gru(i2h, h2h, states[0], name, activationOf("tanh"))
+}
+
+// gru composes the output, which is the new state, from the contributions of the input and of the
+// last output to the gates.
+func gru(i2h, h2h, last *sym.Symbol, name string, a Activate) (*sym.Symbol, []*sym.Symbol) {
 	three := sym.SliceChannelParams{NumOutputs: 3}
 	i := sym.SliceChannel(i2h, three, sym.Name(name+"_i2h_slice"))
 	h := sym.SliceChannel(h2h, three, sym.Name(name+"_h2h_slice"))
 	reset := activate(sym.ElemwiseAdd(i.At(0), h.At(0)), "sigmoid", sym.Name(name+"_r_act"))
 	update := activate(sym.ElemwiseAdd(i.At(1), h.At(1)), "sigmoid", sym.Name(name+"_z_act"))
-	candidate := activate(sym.ElemwiseAdd(i.At(2), sym.ElemwiseMul(reset, h.At(2))), "tanh",
+	candidate := a(sym.ElemwiseAdd(i.At(2), sym.ElemwiseMul(reset, h.At(2))),
 		sym.Name(name+"_h_act"))
 	keep := sym.RMinusScalar(update, sym.ScalarParams{Scalar: 1})
-	y := sym.ElemwiseAdd(sym.ElemwiseMul(keep, candidate), sym.ElemwiseMul(update, states[0]),
+	y := sym.ElemwiseAdd(sym.ElemwiseMul(keep, candidate), sym.ElemwiseMul(update, last),
 		sym.Name(name+"out"))
 	return y, []*sym.Symbol{y}
 }

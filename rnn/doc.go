@@ -8,13 +8,15 @@
 // # Cells
 //
 //   - [RNNCell], [LSTMCell], [GRUCell] compose one step
+//   - [ConvRNNCell], [ConvLSTMCell], [ConvGRUCell] have convolutions instead of products
 //   - [Fused] computes all steps, layers and directions by the operator RNN; [Fused.Unfuse] makes
 //     a stack of single cells of it
 //   - [Stack] and [Bidirectional] combine cells
 //   - [Dropout], [Zoneout] and [Residual] change the results of cells
 //
 // A cell makes the variables of its parameters once: its Prefix with i2h_weight, i2h_bias,
-// h2h_weight and h2h_bias, or with parameters for Fused. Calls of one cell share them.
+// h2h_weight and h2h_bias, or with parameters for Fused. Calls of one cell share them, and so do cells that are given the same
+// [Params].
 //
 // # Weights
 //
@@ -23,6 +25,12 @@
 //
 //	gates, err := rnn.Unpack(fused, args)
 //	args, err = rnn.Pack(fused.Unfuse(), gates)
+//
+// Checkpoints with the parameters of gates, as MXNet's save_rnn_checkpoint writes, are models with
+// unpacked parameters:
+//
+//	model.Args, err = rnn.Unpack(cell, model.Args)
+//	err = model.Save("runs/words", 3) // a checkpoint.Model
 //
 // Cells belong to one goroutine.
 package rnn

@@ -29,12 +29,15 @@ type Fused struct {
 	KeepStates    bool            // Unroll returns the last states
 	ForgetBias    nd.Opt[float64] // first value of the forget gates' biases; 1 by default
 	Prefix        string          // of the names; Mode and an underscore by default
+	Params        *Params         // variable of the parameters; nil: the cell has its own
 	basis
 }
 
-func (f *Fused) mode() string   { return or(f.Mode, LSTM) }
-func (f *Fused) prefix() string { return or(f.Prefix, f.mode()+"_") }
-func (f *Fused) layers() int    { return max(1, f.Layers) }
+func (f *Fused) mode() string    { return or(f.Mode, LSTM) }
+func (f *Fused) prefix() string  { return or(f.Prefix, f.mode()+"_") }
+func (f *Fused) params() *Params { return f.choose(f.Params, f.prefix()) }
+
+func (f *Fused) layers() int { return max(1, f.Layers) }
 
 // directions are the letters of the directions in names.
 func (f *Fused) directions() []string {
@@ -67,7 +70,7 @@ func (f *Fused) Step(*sym.Symbol, []*sym.Symbol) (*sym.Symbol, []*sym.Symbol) {
 // initializer to each gate.
 func (f *Fused) parameters() *sym.Symbol {
 	mode, _ := json.Marshal(f.mode())
-	return f.vars.variable(f.prefix(), "parameters", sym.Init(fmt.Sprintf(
+	return f.params().Get("parameters", sym.Init(fmt.Sprintf(
 		`["fusedrnn", {"init": null, "num_hidden": %d, "num_layers": %d, "mode": %s, `+
 			`"bidirectional": %v, "forget_bias": %s}]`, f.Hidden, f.layers(), mode,
 		f.Bidirectional, number(f.ForgetBias.Or(1)))))
@@ -99,8 +102,8 @@ func (f *Fused) unroll(q *sequence, states []*sym.Symbol, _ bool) (*sequence, []
 	return q.with(y), last
 }
 
-// Unfuse returns the cells of all layers and directions. They have the parameters of f, once these
-// are divided; see Unpack.
+// Unfuse returns the cells of all layers and directions, with Params of their own. They have the
+// parameters of f, once these are divided; see Unpack.
 func (f *Fused) Unfuse() Stack {
 	one := func(direction string, layer int) Cell {
 		prefix := fmt.Sprintf("%s%s%d_", f.prefix(), direction, layer)

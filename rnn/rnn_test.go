@@ -53,14 +53,44 @@ var cells = map[string]struct {
 	"zoneout": {make: func() rnn.Cell {
 		return &rnn.Zoneout{Cell: &rnn.RNNCell{Hidden: 4}, Kept: 0.3}
 	}},
+	"conv_rnn": {make: func() rnn.Cell {
+		return &rnn.ConvRNNCell{Conv: rnn.Conv{Input: pictures, Hidden: 2}}
+	}},
+	"conv_lstm": {make: func() rnn.Cell {
+		return &rnn.ConvLSTMCell{Conv: rnn.Conv{Input: pictures, Hidden: 2, HKernel: []int{1, 3},
+			HDilate: []int{1, 2}, Kernel: []int{2, 3}, Stride: []int{2, 1}, Pad: []int{0, 2},
+			Dilate: []int{2, 1}, Init: rnn.ConvInit{I2HWeight: "ones",
+				H2HWeight: `["uniform", {"scale": 0.5}]`, I2HBias: "ones",
+				H2HBias: `["constant", {"value": 2}]`}, Activation: "tanh", Prefix: "c_"}}
+	}},
+	"conv_gru": {func() rnn.Cell {
+		return &rnn.ConvGRUCell{Conv: rnn.Conv{Input: pictures, Hidden: 3, Activate: sym.Sin}}
+	}, []rnn.Option{rnn.TimeFirst()}},
+	"shared": {make: func() rnn.Cell {
+		p := rnn.NewParams("s_")
+		return rnn.Stack{&rnn.LSTMCell{Hidden: 4, Prefix: "a_", Params: p},
+			&rnn.LSTMCell{Hidden: 4, Prefix: "b_", Params: p, ForgetBias: nd.Some(3.0)}}
+	}},
+	"shared_fused": {make: func() rnn.Cell {
+		return &rnn.Fused{Hidden: 3, Prefix: "f_", Params: rnn.NewParams("p_")}
+	}},
+	"function": {make: func() rnn.Cell { return &rnn.RNNCell{Hidden: 4, Activate: sym.Sin} }},
 }
+
+// pictures is the shape of the input of one step of cells with convolutions.
+var pictures = []int{2, 3, 5, 4}
 
 // compose unrolls a cell over two steps.
 func compose(c rnn.Cell, opts []rnn.Option) (*sym.Symbol, dtype.Shape) {
 	y, states := rnn.Unroll(c, 2, sym.Var("data"), opts...)
 	shape := dtype.Shape{3, 2, 4}
-	if len(opts) > 0 {
-		shape = dtype.Shape{2, 3, 4}
+	switch c.(type) {
+	case *rnn.ConvRNNCell, *rnn.ConvLSTMCell, *rnn.ConvGRUCell:
+		shape = dtype.Shape{2, 2, 3, 5, 4}
+	default:
+		if len(opts) > 0 {
+			shape = dtype.Shape{2, 3, 4}
+		}
 	}
 	return sym.Group(append([]*sym.Symbol{y}, states...)...), shape
 }
@@ -170,6 +200,19 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// sharedParts are the parts of the cells "shared": those of one cell under the prefix of the Params.
+// MXNet 1.9.1 does not divide parameters whose prefix is not the cell's.
+var sharedParts = func() map[string][2]any {
+	parts := map[string][2]any{}
+	for i, gate := range []string{"i", "f", "c", "o"} {
+		for _, of := range []string{"i2h", "h2h"} {
+			parts["s_"+of+"_"+gate+"_weight"] = [2]any{[]int{4, 4}, float64(16 * i)}
+			parts["s_"+of+"_"+gate+"_bias"] = [2]any{[]int{4}, float64(4 * i)}
+		}
+	}
+	return parts
+}()
+
 // TestUnpack compares the parts of parameters with those that MXNet 1.9.1 gives: their names,
 // shapes and first numbers. Pack is the inverse.
 func TestUnpack(t *testing.T) {
@@ -196,6 +239,9 @@ func TestUnpack(t *testing.T) {
 			gates, err := rnn.Unpack(cell, args)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if want[name] == nil {
+				want[name] = sharedParts
 			}
 			if len(gates) != len(want[name])+1 || gates["data"] != args["data"] {
 				t.Errorf("%d arrays, want data and %d", len(gates), len(want[name]))
@@ -273,6 +319,23 @@ func TestUnrollSteps(t *testing.T) {
 		}
 		got, _ := compute(t, sym.Concat(steps, sym.ConcatParams{Dim: sym.Some(1)}), shape, nil)
 		same(t, "output", got, want)
+	}
+}
+
+func TestConvErrors(t *testing.T) {
+	for want, c := range map[string]rnn.Conv{
+		"HKernel [2 3], want odd numbers": {Input: pictures, Hidden: 2, HKernel: []int{2, 3}},
+		"an input of shape [3 5]":         {Input: []int{3, 5}, Hidden: 2},
+		"[1 1 1], want two numbers":       {Input: pictures, Hidden: 2, Pad: []int{1, 1, 1}},
+	} {
+		var err error
+		func() {
+			defer op.Recover(&err)
+			rnn.Unroll(&rnn.ConvGRUCell{Conv: c}, 2, sym.Var("data"))
+		}()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
 	}
 }
 

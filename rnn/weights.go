@@ -30,14 +30,19 @@ func weightsOf(c Cell) []weights {
 
 // Unpack divides the parameters of a cell's gates: lstm_i2h_weight becomes lstm_i2h_i_weight,
 // lstm_i2h_f_weight, lstm_i2h_c_weight and lstm_i2h_o_weight. Other arrays stay. The result has
-// copies.
+// copies. Parameters that cells share have the prefix of their Params.
 //
 // MXNet: BaseRNNCell.unpack_weights.
 func Unpack(c Cell, args map[string]*nd.Array) (out map[string]*nd.Array, err error) {
 	defer op.Recover(&err)
 	out = maps.Clone(args)
+	done := map[string]bool{} // cells may share parameters
 	for _, w := range weightsOf(c) {
 		for i, name := range w.joined {
+			if done[name] {
+				continue
+			}
+			done[name] = true
 			whole := out[name]
 			if whole == nil {
 				return nil, fmt.Errorf("rnn: Unpack: parameter %s is missing", name)
@@ -74,8 +79,13 @@ func (w weights) unpack(out map[string]*nd.Array, array int, whole *nd.Array) er
 func Pack(c Cell, args map[string]*nd.Array) (out map[string]*nd.Array, err error) {
 	defer op.Recover(&err)
 	out = maps.Clone(args)
+	done := map[string]bool{}
 	for _, w := range weightsOf(c) {
 		for i, name := range w.joined {
+			if done[name] {
+				continue
+			}
+			done[name] = true
 			var list []*nd.Array
 			for _, part := range w.parts[i] {
 				if out[part] == nil {
@@ -95,15 +105,15 @@ func Pack(c Cell, args map[string]*nd.Array) (out map[string]*nd.Array, err erro
 }
 
 // single describes the parameters of a cell with gates of the given names.
-func single(prefix string, hidden int, gates ...string) []weights {
+func single(p *Params, hidden int, gates ...string) []weights {
 	w := weights{shape: func(_, _ int, whole nd.Shape) nd.Shape {
 		return append(nd.Shape{hidden}, whole[1:]...)
 	}}
 	for _, name := range []string{"i2h%s_weight", "i2h%s_bias", "h2h%s_weight", "h2h%s_bias"} {
-		w.joined = append(w.joined, prefix+fmt.Sprintf(name, ""))
+		w.joined = append(w.joined, p.prefix+fmt.Sprintf(name, ""))
 		var parts []string
 		for _, g := range gates {
-			parts = append(parts, prefix+fmt.Sprintf(name, g))
+			parts = append(parts, p.prefix+fmt.Sprintf(name, g))
 		}
 		w.parts = append(w.parts, parts)
 	}
@@ -114,11 +124,19 @@ func single(prefix string, hidden int, gates ...string) []weights {
 var gateNames = map[string][]string{LSTM: {"_i", "_f", "_c", "_o"}, GRU: {"_r", "_z", "_o"},
 	Tanh: {""}, ReLU: {""}}
 
-func (c *RNNCell) weights() []weights { return single(c.prefix(), c.Hidden, "") }
+func (c *RNNCell) weights() []weights { return single(c.params(), c.Hidden, "") }
 
-func (c *LSTMCell) weights() []weights { return single(c.prefix(), c.Hidden, gateNames[LSTM]...) }
+func (c *LSTMCell) weights() []weights { return single(c.params(), c.Hidden, gateNames[LSTM]...) }
 
-func (c *GRUCell) weights() []weights { return single(c.prefix(), c.Hidden, gateNames[GRU]...) }
+func (c *GRUCell) weights() []weights { return single(c.params(), c.Hidden, gateNames[GRU]...) }
+
+func (c *ConvRNNCell) weights() []weights { return single(c.params(), c.Hidden, "") }
+
+func (c *ConvLSTMCell) weights() []weights {
+	return single(c.params(), c.Hidden, gateNames[LSTM]...)
+}
+
+func (c *ConvGRUCell) weights() []weights { return single(c.params(), c.Hidden, gateNames[GRU]...) }
 
 func (s Stack) weights() (list []weights) {
 	for _, c := range s {
@@ -163,7 +181,7 @@ func (f *Fused) weights() []weights {
 			}
 		}
 	}
-	return []weights{{joined: []string{f.prefix() + "parameters"}, parts: [][]string{names},
+	return []weights{{joined: []string{f.params().prefix + "parameters"}, parts: [][]string{names},
 		shape: func(_, part int, whole nd.Shape) nd.Shape {
 			switch width := widths[part]; width {
 			case 0:

@@ -26,9 +26,20 @@ type Layer struct {
 	Dropout       float64 // share of a layer's outputs that the next one does not see, in training
 	InSize        int     // 0: found by the first call
 	Projection    int     // size of the outputs of an LSTM; 0: Hidden
+	Clip          Clip    `gluon:"-"`
 	Init          Inits   `gluon:"-"`
 
 	Cells []gluon.Declarer `gluon:"_unfused"` // parameters by layer: *Gates or *Pair
+}
+
+// Clip limits the memories of an LSTM after each step. Min and Max are given together. NaN replaces
+// values that are no numbers by a limit; it has no effect without limits. The operator RNN does not
+// clip, neither does MXNet's on processors; symbols that Export writes have the limits.
+//
+// MXNet: state_clip_min, state_clip_max and state_clip_nan of gluon.rnn.LSTM.
+type Clip struct {
+	Min, Max nd.Opt[float64]
+	NaN      bool
 }
 
 // Pair holds the parameters of both directions of a layer.
@@ -146,7 +157,8 @@ func (l *Layer) Run(x *nd.Array, opts ...Option) (*nd.Array, []*nd.Array) {
 func (l *Layer) compute(x *nd.Array, states []*nd.Array, valid *nd.Array) []*nd.Array {
 	p := nd.RNNParams{StateSize: l.Hidden, NumLayers: max(1, l.Layers),
 		Bidirectional: l.Bidirectional, Mode: l.mode(), P: l.Dropout, StateOutputs: true,
-		UseSequenceLength: valid != nil}
+		UseSequenceLength: valid != nil, StateClipMin: l.Clip.Min, StateClipMax: l.Clip.Max,
+		StateClipNaN: l.Clip.NaN}
 	if l.Projection > 0 {
 		p.ProjectionSize = nd.Some(l.Projection)
 	}

@@ -23,7 +23,23 @@ cells = {
                                                     rnn.GRUCell(2, prefix='r_')), 'TNC'),
     'residual': (lambda: rnn.ResidualCell(rnn.GRUCell(4)), 'NTC'),
     'zoneout': (lambda: rnn.ZoneoutCell(rnn.RNNCell(4), zoneout_states=0.3), 'NTC'),
+    'conv_rnn': (lambda: rnn.ConvRNNCell((2, 3, 5, 4), 2), 'NTCHW'),
+    'conv_lstm': (lambda: rnn.ConvLSTMCell(
+        (2, 3, 5, 4), 2, h2h_kernel=(1, 3), h2h_dilate=(1, 2), i2h_kernel=(2, 3), i2h_stride=(2, 1),
+        i2h_pad=(0, 2), i2h_dilate=(2, 1), i2h_weight_initializer='ones',
+        h2h_weight_initializer=mx.init.Uniform(0.5), i2h_bias_initializer='ones',
+        h2h_bias_initializer=mx.init.Constant(2), activation='tanh', prefix='c_'), 'NTCHW'),
+    'conv_gru': (lambda: rnn.ConvGRUCell((2, 3, 5, 4), 3, activation=mx.sym.sin), 'TNCHW'),
+    'shared': (lambda: shared(rnn.RNNParams('s_')), 'NTC'),
+    'shared_fused': (lambda: rnn.FusedRNNCell(3, prefix='f_', params=rnn.RNNParams('p_')), 'NTC'),
+    'function': (lambda: rnn.RNNCell(4, activation=mx.sym.sin), 'NTC'),
 }
+
+def shared(p):
+    return seq(rnn.LSTMCell(4, prefix='a_', params=p),
+               rnn.LSTMCell(4, prefix='b_', params=p, forget_bias=3.0))
+
+shapes_of = {'NTC': (3, 2, 4), 'TNC': (2, 3, 4), 'NTCHW': (2, 2, 3, 5, 4), 'TNCHW': (2, 2, 3, 5, 4)}
 here = os.path.dirname(os.path.abspath(__file__))
 unpacked = {}
 for name, (make, layout) in cells.items():
@@ -35,8 +51,9 @@ for name, (make, layout) in cells.items():
         states = [s for part in states for s in (part if isinstance(part, list) else [part])]
     net = mx.sym.Group([y] + states)
     net.save(os.path.join(here, name + '.json'), remove_amp_cast=False)
-    shape = (3, 2, 4) if layout == 'NTC' else (2, 3, 4)
-    shapes = dict(zip(net.list_arguments(), net.infer_shape(data=shape)[0]))
+    if name == 'shared':  # MXNet looks for parameters under the prefixes of the cells
+        continue
+    shapes = dict(zip(net.list_arguments(), net.infer_shape(data=shapes_of[layout])[0]))
     args = {k: mx.nd.arange(mx.nd.zeros(s).size).reshape(s) for k, s in shapes.items()}
     gates = cell.unpack_weights(args)
     packed = cell.pack_weights(gates)
