@@ -72,8 +72,9 @@ func describe(in []*nd.Array) []argument {
 	return list
 }
 
-// trace records the network for arguments on a device.
-func (h *hybrid) trace(eng *engine.Engine, dev device.Device, in []argument) (*nd.Traced, error) {
+// trace records the network for arguments on a device. The listener may be nil.
+func (h *hybrid) trace(eng *engine.Engine, dev device.Device, in []argument, l nd.Listener) (
+	*nd.Traced, error) {
 	h.traces++
 	taped, training := false, false
 	for _, a := range in {
@@ -81,6 +82,7 @@ func (h *hybrid) trace(eng *engine.Engine, dev device.Device, in []argument) (*n
 	}
 	t := nd.NewTracing(eng, dev, training, taped)
 	defer t.Abandon()
+	t.Listen(l)
 	args := make([]*nd.Array, len(in))
 	for i, a := range in {
 		args[i] = t.Input(a.name, a.shape, a.typ)
@@ -97,7 +99,7 @@ func (h *hybrid) trace(eng *engine.Engine, dev device.Device, in []argument) (*n
 func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 	c := &compiled{inputs: describe(in)}
 	eng, dev := in[0].Engine(), in[0].Device()
-	g, err := h.trace(eng, dev, c.inputs)
+	g, err := h.trace(eng, dev, c.inputs, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,11 @@ import (
 // ExportOption is an option of Export and of Symbol.
 type ExportOption func(*exporting)
 
-type exporting struct{ inputs []argument }
+type exporting struct {
+	inputs []argument
+	global bool   // names are MXNet's global ones
+	prefix string // of global names
+}
 
 // argument describes an argument of a network.
 type argument struct {
@@ -40,8 +44,8 @@ func Input(name string, shape ...int) ExportOption {
 
 // Export writes the network as it infers into the files prefix-symbol.json and prefix-NNNN.params,
 // where NNNN is the epoch: MXNet's SymbolBlock.imports and Module read them, as do [Import] and
-// packages module and predict. Parameters have their structural names. Arrays from outside that
-// Forward uses become arguments too.
+// packages module and predict. Parameters have their structural names, unless [GlobalNames].
+// Arrays from outside that Forward uses become arguments too.
 //
 // MXNet: gluon.HybridBlock.export.
 func (n *Net) Export(prefix string, epoch int, opts ...ExportOption) (err error) {
@@ -105,9 +109,18 @@ func (n *Net) infer(opts []ExportOption) (*nd.Traced, error) {
 			break
 		}
 	}
-	g, err := h.trace(eng, dev, e.inputs)
+	var names *namer
+	var listener nd.Listener
+	if e.global {
+		names = newNamer(nameBlocks(n.root, e.prefix), n.root)
+		listener = names
+	}
+	g, err := h.trace(eng, dev, e.inputs, listener)
 	if err != nil {
 		return nil, err
+	}
+	if names != nil {
+		names.rename(g, n.Params())
 	}
 	return g, portable(g)
 }

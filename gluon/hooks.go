@@ -15,8 +15,33 @@ type Call struct {
 	Out   []*nd.Array // nil before the call
 
 	hooks *hookList // nil: there are none
-	table *tally    // of a Summary; nil: there is none
-	row   *frame    // of the table
+	watch observer  // of the recording; nil: there is none
+	mark  any       // of watch, for the end of the call
+}
+
+// observer is told of the calls of blocks while a network is traced. The traced arrays lead to it.
+type observer interface {
+	nd.Listener
+	// enter begins a call of a block. place is a pointer to the block, or to the variable that
+	// holds it, or nil for the network itself.
+	enter(block, place any) (mark any)
+	// leave ends the call.
+	leave(mark any, out []*nd.Array)
+}
+
+// observerOf returns the observer of the recording that traced arrays belong to, nil if there is
+// none.
+func observerOf(in []*nd.Array) observer {
+	for _, a := range in {
+		if a == nil {
+			continue
+		}
+		if l := a.Tape().Listener(); l != nil {
+			o, _ := l.(observer)
+			return o
+		}
+	}
+	return nil
 }
 
 // Hookable is a block that calls hooks: a layer of packages nn and rnn, or a block that embeds
@@ -95,13 +120,13 @@ func (h *Hooks) change(f func(l *hookList)) {
 // Enter begins a call of block, which embeds h. It runs the hooks of BeforeForward. The result is
 // nil if there are no hooks; Leave accepts that.
 func (h *Hooks) Enter(block any, in ...*nd.Array) *Call {
-	l, t := h.list.Load(), tallyOf(in)
-	if l == nil && t == nil {
+	l, o := h.list.Load(), observerOf(in)
+	if l == nil && o == nil {
 		return nil
 	}
-	c := &Call{Block: block, In: slices.Clone(in), hooks: l, table: t}
-	if t != nil {
-		c.row = t.enter(block, block)
+	c := &Call{Block: block, In: slices.Clone(in), hooks: l, watch: o}
+	if o != nil {
+		c.mark = o.enter(block, block)
 	}
 	if l != nil {
 		for _, k := range l.before {
@@ -118,8 +143,8 @@ func (c *Call) Leave(y *nd.Array, more ...*nd.Array) *nd.Array {
 		return y
 	}
 	c.Out = append([]*nd.Array{y}, more...)
-	if c.table != nil {
-		c.table.leave(c.row, c.Out)
+	if c.watch != nil {
+		c.watch.leave(c.mark, c.Out)
 	}
 	if c.hooks != nil {
 		for _, k := range c.hooks.after {
@@ -153,18 +178,19 @@ func (h *Hooked) Held() any { return h.Block }
 type holder interface{ Held() any }
 
 // Pass calls a block for the container that holds it, b being the place in the container: an
-// element of a slice, or a field. It is (*b).Forward(x), and lets Summary know the place.
+// element of a slice, or a field. It is (*b).Forward(x), and lets Summary and Export know the
+// place.
 func Pass(b *Block, x *nd.Array) *nd.Array {
 	return EnterPart(b, x).Leave((*b).Forward(x))
 }
 
 // EnterPart is [Hooks.Enter] for a container that calls one of its parts, b being the place of the
-// part in the container: an element of a slice, or a field. It lets Summary know the place, also of
-// a part without hooks; Pass does so for a Block.
+// part in the container: an element of a slice, or a field. It lets Summary and Export know the
+// place, also of a part without hooks; Pass does so for a Block.
 func EnterPart[B any](b *B, in ...*nd.Array) *Call {
-	t := tallyOf(in)
-	if t == nil {
+	o := observerOf(in)
+	if o == nil {
 		return nil
 	}
-	return &Call{Block: *b, In: slices.Clone(in), table: t, row: t.enter(*b, b)}
+	return &Call{Block: *b, In: slices.Clone(in), watch: o, mark: o.enter(*b, b)}
 }

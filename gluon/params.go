@@ -20,11 +20,12 @@ import (
 type Params struct {
 	names []string
 	byKey map[string]*Param
+	root  any // block that all of them belong to; nil for a selection
 }
 
 // ParamsOf lists the parameters of a block. A parameter that two blocks share has two names.
 func ParamsOf(block any) *Params {
-	ps := &Params{byKey: map[string]*Param{}}
+	ps := &Params{byKey: map[string]*Param{}, root: block}
 	visit(block, "", func(name string, c child) {
 		p := c.param
 		p.mu.Lock()
@@ -229,7 +230,8 @@ type saving struct{ once bool }
 func Deduplicate() SaveOption { return func(s *saving) { s.once = true } }
 
 // Load reads the parameters from a file that Save or MXNet's save_parameters has written, or from
-// one of a Module or of export, whose names begin with arg: and aux:.
+// one of a Module or of export, whose names begin with arg: and aux:. Names may be structural, or
+// MXNet's global ones with any prefix before them; see [Scoper].
 func (ps *Params) Load(path string, opts ...LoadOption) error {
 	list, err := checkpoint.LoadArrays(path)
 	if err != nil {
@@ -256,7 +258,7 @@ func (ps *Params) named(list []checkpoint.Named, opts []LoadOption) (map[string]
 		for _, n := range list {
 			values[plainName(n.Name)] = n.Array
 		}
-		return values, nil
+		return ps.structural(values), nil
 	}
 	i := 0
 	for name := range ps.distinct() {
@@ -269,6 +271,22 @@ func (ps *Params) named(list []checkpoint.Named, opts []LoadOption) (map[string]
 		return nil, fmt.Errorf("gluon: %d arrays for %d parameters", len(list), i)
 	}
 	return values, nil
+}
+
+// structural returns the arrays of a file under structural names if the file has MXNet's global
+// names, and otherwise as they are.
+func (ps *Params) structural(values map[string]*nd.Array) map[string]*nd.Array {
+	for _, name := range ps.names {
+		if values[name] != nil {
+			return values
+		}
+	}
+	if ps.root != nil {
+		if found := nameBlocks(ps.root, "").structural(values); found != nil {
+			return found
+		}
+	}
+	return values
 }
 
 // plainName removes the kind of array that Module's files have before the name.

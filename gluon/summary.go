@@ -119,23 +119,8 @@ func (t *tally) trace(n *Net, in []*nd.Array) error {
 	return err
 }
 
-// tallyOf returns the tally of the Summary that traced arrays belong to, nil if there is none.
-func tallyOf(in []*nd.Array) *tally {
-	for _, a := range in {
-		if a == nil {
-			continue
-		}
-		if l := a.Tape().Listener(); l != nil {
-			t, _ := l.(*tally)
-			return t
-		}
-	}
-	return nil
-}
-
-// enter begins a call of a block. place is a pointer to the block, or to the variable that holds
-// it, or nil for the network itself.
-func (t *tally) enter(block, place any) *frame {
+// enter implements observer.
+func (t *tally) enter(block, place any) any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := &frame{block: block}
@@ -167,10 +152,11 @@ func samePointer(a, b any) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a == b
 }
 
-// leave ends a call.
-func (t *tally) leave(f *frame, out []*nd.Array) {
+// leave implements observer.
+func (t *tally) leave(mark any, out []*nd.Array) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	f := mark.(*frame)
 	if f.again {
 		return
 	}

@@ -37,8 +37,8 @@ func TestSplitAndLoad(t *testing.T) {
 
 func TestLoadByOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.params")
-	list := []checkpoint.Named{{Name: "dense7_weight", Array: nd.Ones(nd.Shape{2, 3})},
-		{Name: "dense7_bias", Array: nd.Zeros(nd.Shape{2})}}
+	list := []checkpoint.Named{{Name: "kernel", Array: nd.Ones(nd.Shape{2, 3})},
+		{Name: "offset", Array: nd.Zeros(nd.Shape{2})}}
 	if err := checkpoint.SaveArrays(path, list); err != nil {
 		t.Fatal(err)
 	}

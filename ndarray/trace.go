@@ -104,6 +104,12 @@ type Listener interface {
 	Recorded(o *op.Op, params any, in, out []op.Desc)
 }
 
+// Namer is a Listener that names the nodes of operations. It does not call the Tracing.
+type Namer interface {
+	Listener
+	NodeName(o *op.Op) string
+}
+
 // Listen makes l be told of all operations. It is called before Input.
 func (t *Tracing) Listen(l Listener) { t.listener = l }
 
@@ -295,7 +301,11 @@ func (t *Tracing) record(iv *invocation, p *plan, results []*Array) error {
 		}
 		s.node.In[i] = e
 	}
-	s.node.Name = t.unused(nodeName(p.op))
+	if n, ok := t.listener.(Namer); ok {
+		s.node.Name = t.unused(n.NodeName(p.op))
+	} else {
+		s.node.Name = t.unused(nodeName(p.op))
+	}
 	t.serial[&s.node] = len(t.serial)
 	if p.op.Random && !iv.seed.IsSet() {
 		t.draws[&s.node] = draw{drawn.Add(1), p.numbers()}

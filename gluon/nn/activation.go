@@ -17,11 +17,8 @@ func (a Activation) Forward(x *nd.Array) *nd.Array { return activate(x, string(a
 
 // activate applies an activation; an empty name is none.
 func activate(x *nd.Array, name string) *nd.Array {
-	switch name {
-	case "":
+	if name == "" {
 		return x
-	case "relu":
-		return x.Relu()
 	}
 	return nd.Activation(x, nd.ActivationParams{ActType: name})
 }

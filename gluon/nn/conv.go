@@ -63,8 +63,9 @@ func (c *Conv) Forward(x *nd.Array) *nd.Array {
 	shape := append([]int{c.Channels, extent(x, 1) / groups}, c.Kernel...)
 	n := len(c.Kernel)
 	y := nd.Convolution(x, c.Weight.At(x, shape...), at(c.Bias, x, c.Channels),
-		nd.ConvolutionParams{Kernel: c.Kernel, Stride: each(c.Strides, n), Pad: each(c.Pad, n),
-			Dilate: each(c.Dilation, n), NumFilter: c.Channels, NumGroup: groups, NoBias: c.NoBias})
+		nd.ConvolutionParams{Kernel: c.Kernel, Stride: eachOr(c.Strides, ones, n),
+			Pad: eachOr(c.Pad, zeros, n), Dilate: eachOr(c.Dilation, ones, n), NumFilter: c.Channels,
+			NumGroup: groups, NoBias: c.NoBias, Layout: layout(n)})
 	return call.Leave(activate(y, c.Activation))
 }
 
@@ -118,9 +119,10 @@ func (c *ConvTranspose) Forward(x *nd.Array) *nd.Array {
 		with = append(with, nd.With("bias", c.Bias.At(x)))
 	}
 	y := nd.Deconvolution(x, c.Weight.At(x, shape...), nd.DeconvolutionParams{Kernel: c.Kernel,
-		Stride: each(c.Strides, n), Pad: each(c.Pad, n), Adj: each(c.OutputPad, n),
-		Dilate: each(c.Dilation, n), NumFilter: c.Channels, NumGroup: groups,
-		NoBias: nd.Some(c.NoBias)}, with...)
+		Stride: eachOr(c.Strides, ones, n), Pad: eachOr(c.Pad, zeros, n),
+		Adj: eachOr(c.OutputPad, zeros, n), Dilate: eachOr(c.Dilation, ones, n),
+		NumFilter: c.Channels, NumGroup: groups, NoBias: nd.Some(c.NoBias), Layout: layout(n)},
+		with...)
 	return call.Leave(activate(y, c.Activation))
 }
 
@@ -130,4 +132,24 @@ func each(list []int, n int) []int {
 		return slices.Repeat(list, n)
 	}
 	return list
+}
+
+// ones and zeros are extents by default.
+var ones, zeros = []int{1, 1, 1}, []int{0, 0, 0}
+
+// eachOr is each of a list, or of another one that is longer than n, if the list is empty. Exported
+// networks state all extents, as MXNet's do.
+func eachOr(list, other []int, n int) []int {
+	if len(list) == 0 && n <= len(other) {
+		return other[:n:n]
+	}
+	return each(list, n)
+}
+
+// layout is the order of the axes of inputs with n axes behind the channels.
+func layout(n int) string {
+	if n < 1 || n > 3 {
+		return ""
+	}
+	return []string{"NCW", "NCHW", "NCDHW"}[n-1]
 }

@@ -65,12 +65,19 @@ func (p *AvgPool) Forward(x *nd.Array) *nd.Array {
 
 // Forward returns the maxima.
 func (GlobalMaxPool) Forward(x *nd.Array) *nd.Array {
-	return nd.Pooling(x, nd.PoolingParams{PoolType: "max", GlobalPool: true})
+	return nd.Pooling(x, whole(x, "max"))
 }
 
 // Forward returns the averages.
 func (GlobalAvgPool) Forward(x *nd.Array) *nd.Array {
-	return nd.Pooling(x, nd.PoolingParams{PoolType: "avg", GlobalPool: true})
+	return nd.Pooling(x, whole(x, "avg"))
+}
+
+// whole describes pooling of each channel as a whole.
+func whole(x *nd.Array, kind string) nd.PoolingParams {
+	p := window(x, kind, []int{1}, nil, nil, true)
+	p.GlobalPool = true
+	return p
 }
 
 // window describes pooling of x.
@@ -83,7 +90,7 @@ func window(x *nd.Array, kind string, size, strides, pad []int, ceil bool) nd.Po
 		strides = size
 	}
 	p := nd.PoolingParams{PoolType: kind, Kernel: each(size, n), Stride: each(strides, n),
-		Pad: each(pad, n), PoolingConvention: "valid"}
+		Pad: eachOr(pad, zeros, n), PoolingConvention: "valid", Layout: layout(n)}
 	if ceil {
 		p.PoolingConvention = "full"
 	}
