@@ -55,6 +55,7 @@ oracle: deps ## random calls of every operator and files of trainers beside MXNe
 	@[ -n "$(MXNET)" ] || { echo "wants MXNET=PYTHON, a Python interpreter that can import mxnet" >&2; exit 2; }
 	$(GO) test -timeout 10h -v -count=1 -run TestOracle ./internal/oracle -mxnet "$(MXNET)" -oracle.n 400
 	$(GO) test -v -count=1 -run BesideMXNet ./gluon -mxnet "$(MXNET)"
+	$(GO) test -v -count=1 -timeout 60m -run "BesideMXNet|Totals" ./gluon/zoo -large -mxnet "$(MXNET)"
 
 bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...

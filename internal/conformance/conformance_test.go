@@ -54,7 +54,8 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 		cases = slices.DeleteFunc(cases,
 			func(c conformance.Case) bool { return !re.MatchString(c.ID) })
 	}
-	cases, left := conformance.LeaveOut(cases, tiers, *smallFlag)
+	cases, left := conformance.LeaveOut(cases, tiers, *smallFlag, *goldenFlag != "" ||
+		*onlyFlag != "")
 	if len(left) > 0 {
 		fmt.Printf("%s: left out for their size: %s\n", t.Name(), strings.Join(left, " "))
 	}

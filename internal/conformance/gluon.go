@@ -47,8 +47,14 @@ func GluonCases(g *Golden) ([]Case, error) {
 	for _, c := range files {
 		list = append(list, Case{ID: "files/" + c.ID, Run: c.run})
 	}
-	more, err := DataCases(g)
-	return append(list, more...), err
+	for _, part := range []func(*Golden) ([]Case, error){DataCases, zooCases} {
+		more, err := part(g)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return list, nil
 }
 
 // blockCase is one block: its parameters, its outputs and its gradients.

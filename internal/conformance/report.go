@@ -24,6 +24,7 @@ type Case struct {
 	ID     string
 	Run    func(env Env) error // nil: passed
 	Weight int                 // elements to compute, for cases that may be too large; see size.go
+	Slow   bool                // it takes seconds: it runs where all cases are asked for
 }
 
 // errMissing is the error of a case for a feature that gomx does not have.

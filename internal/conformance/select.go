@@ -101,6 +101,9 @@ func selections() []selection {
 		{"gluon/data/data.json", "gluon/data/data.npz", func(c *selectedCase) bool {
 			return slices.Contains([]string{"sampler", "dataloader", "dataset", "batchify"}, c.Kind)
 		}, nil},
+		{zooFolder + "cases.json", "", func(c *selectedCase) bool {
+			return strings.Contains(c.ID, "-")
+		}, []string{"symbol", "params"}},
 		{"gluon/rnn/legacy_rnn.json", "", func(c *selectedCase) bool {
 			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"
 		}, []string{"symbol"}},
