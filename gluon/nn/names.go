@@ -1,6 +1,9 @@
 package nn
 
-import "gomx/gluon"
+import (
+	"gomx/gluon"
+	layers "gomx/op/nn"
+)
 
 // layer is the scope of a layer whose operator MXNet calls fwd.
 func layer(class string) gluon.Scope {
@@ -10,7 +13,7 @@ func layer(class string) gluon.Scope {
 // activated is the scope of a layer with an activation of its own.
 func activated(class, activation string) gluon.Scope {
 	s := layer(class)
-	s.Names["Activation"] = activation + "_fwd"
+	s.Names[layers.Activation.Name] = activation + "_fwd"
 	return s
 }
 

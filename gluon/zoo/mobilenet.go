@@ -129,5 +129,5 @@ func (b *LinearBottleneck) Forward(x *nd.Array) *nd.Array {
 // Scope says how MXNet names the block.
 func (b *LinearBottleneck) Scope() gluon.Scope {
 	return gluon.Scope{Prefix: "linearbottleneck", Numbered: true,
-		Names: map[string]string{"elemwise_add": "elemwise_add0"}}
+		Names: map[string]string{"": "elemwise_add0"}}
 }

@@ -21,6 +21,7 @@ var opNameUsers = map[string]string{
 	"interop":                  "tables between foreign operators and ours",
 	"internal/conformance":     "MXNet's golden cases are named by operator",
 	"internal/bench/oplist.go": "cases that peers in other languages run, too",
+	"gluon/names.go":           "MXNet's Python operators give nodes the names of aliases",
 	"internal/optest/fuzzrun.go": "a package that the families' tests import cannot import " +
 		"families",
 	"symbol/legacy.go":  "attributes of operators in files of old versions of MXNet",
