@@ -173,8 +173,8 @@ func (p *Param) complete(extents []int) (nd.Shape, error) {
 // known reports whether all extents are known.
 func (p *Param) known() bool { return p.Shape != nil && !slices.Contains(p.Shape, 0) }
 
-// settle fills in the extents that are not known.
-func (p *Param) settle(shape nd.Shape) {
+// learnShape fills in the extents that are not known.
+func (p *Param) learnShape(shape nd.Shape) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.known() {

@@ -196,7 +196,7 @@ func (b *SymbolBlock) settled(in []*nd.Array) ([]op.Entry, error) {
 			if !shape.Known() {
 				return nil, op.Errorf(n.Name, "its shape %v does not follow from the inputs", shape)
 			}
-			p.settle(shape)
+			p.learnShape(shape)
 		}
 	}
 	outs, _ := graph.SettleShapes(b.outputs, r.Facts())

@@ -79,7 +79,7 @@ func (t *Trainer) begin(params *Params, o optimizer.Optimizer) error {
 	case o == nil:
 		return errors.New("the optimizer is nil")
 	}
-	if err := t.config.settle(); err != nil {
+	if err := t.config.complete(); err != nil {
 		return err
 	}
 	for name, p := range params.distinct() {

@@ -95,8 +95,8 @@ func (c *trainerConfig) want(ok bool, text string) {
 	}
 }
 
-// settle completes the configuration and reports combinations that make no sense.
-func (c *trainerConfig) settle() (err error) {
+// complete fills in the configuration and reports combinations that make no sense.
+func (c *trainerConfig) complete() (err error) {
 	if c.misuse != "" {
 		return errors.New(c.misuse)
 	}

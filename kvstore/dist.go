@@ -218,16 +218,16 @@ func (s *dist) all() []*distKey {
 }
 
 func (s *dist) Barrier(ctx context.Context) error {
-	if err := s.settle(ctx); err != nil {
+	if err := s.drain(ctx); err != nil {
 		return err
 	}
 	_, err := s.job.wait(ctx, s.cfg.timeout, s.job.worker.Barrier)
 	return err
 }
 
-// settle waits until the operations on all keys are over and their pushes committed, and returns
+// drain waits until the operations on all keys are over and their pushes committed, and returns
 // the first error.
-func (s *dist) settle(ctx context.Context) error {
+func (s *dist) drain(ctx context.Context) error {
 	for _, k := range s.all() {
 		if k.eng == nil {
 			continue
@@ -300,7 +300,7 @@ func (s *dist) optimizer() optimizer.Optimizer {
 func (s *dist) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.timeout)
 	defer cancel()
-	err := s.settle(ctx)
+	err := s.drain(ctx)
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true

@@ -17,7 +17,7 @@ func (s *dist) OptimizerStates(ctx context.Context) ([]State, error) {
 	if s.optimizer() == nil {
 		return nil, errNoOptimizer
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.drain(ctx); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.timeout)

@@ -15,12 +15,12 @@ import (
 // then, in a tree of pairs, one sum per device. The order depends on the list alone, so results
 // repeat. Its arrays are made at the first use and serve every later one.
 type reducer struct {
-	parts []*part
-	keep  []*nd.Array // all arrays that close closes: sums and staging copies
+	spaces []*workspace // by position of a gradient in the list
+	keep   []*nd.Array  // all arrays that close closes: sums and staging copies
 }
 
-// part is the memory of the reducer for one gradient of the list.
-type part struct {
+// workspace is the memory of the reducer for one gradient of the list.
+type workspace struct {
 	sum      *nd.Array // where gradients of one device are added
 	moved    *nd.Array // a copy on the device of the other half of a pair
 	host     *nd.Array // a copy on the processor, which compresses
@@ -35,17 +35,17 @@ var addN = prim.AddN.Op
 // add starts the sum and returns the array that it will be in: the first gradient itself when there
 // is no other and it is where the sum is wanted.
 func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (*nd.Array, error) {
-	for len(r.parts) < len(grads) {
-		r.parts = append(r.parts, &part{})
+	for len(r.spaces) < len(grads) {
+		r.spaces = append(r.spaces, &workspace{})
 	}
 	if len(grads) == 1 && m.Kind == compress.None {
-		return r.move(&r.parts[0].moved, grads[0], dev), nil
+		return r.move(&r.spaces[0].moved, grads[0], dev), nil
 	}
 	list := make([]*nd.Array, len(grads), max(len(grads), 4))
 	copy(list, grads)
 	if m.Kind != compress.None && grads[0].DType() == dtype.Float32 {
 		for i, g := range grads {
-			list[i] = r.compress(r.parts[i], g, m)
+			list[i] = r.compress(r.spaces[i], g, m)
 		}
 	}
 	list, err := r.perDevice(list)
@@ -54,12 +54,12 @@ func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (
 	}
 	for step := 1; step < len(list); step *= 2 {
 		for i := 0; i+step < len(list); i += 2 * step {
-			if list[i], err = r.pair(r.parts[i], list[i], list[i+step]); err != nil {
+			if list[i], err = r.pair(r.spaces[i], list[i], list[i+step]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return r.move(&r.parts[0].moved, list[0], dev), nil
+	return r.move(&r.spaces[0].moved, list[0], dev), nil
 }
 
 // perDevice adds up the gradients on each device. The results are in the order in which devices
@@ -77,7 +77,7 @@ func (r *reducer) perDevice(grads []*nd.Array) ([]*nd.Array, error) {
 			}
 		}
 		if len(same) > 1 {
-			sum := r.room(&r.parts[len(sums)].sum, g, g.Device())
+			sum := r.room(&r.spaces[len(sums)].sum, g, g.Device())
 			if err := nd.InvokeInto(addN, nil, same, []*nd.Array{sum}); err != nil {
 				return nil, err
 			}
@@ -99,9 +99,9 @@ func firstOn(list []*nd.Array, dev device.Device) int {
 }
 
 // pair adds b, which is on another device, to a.
-func (r *reducer) pair(p *part, a, b *nd.Array) (*nd.Array, error) {
-	b = r.move(&p.moved, b, a.Device())
-	sum := r.room(&p.sum, a, a.Device())
+func (r *reducer) pair(w *workspace, a, b *nd.Array) (*nd.Array, error) {
+	b = r.move(&w.moved, b, a.Device())
+	sum := r.room(&w.sum, a, a.Device())
 	return sum, nd.InvokeInto(addN, nil, []*nd.Array{a, b}, []*nd.Array{sum})
 }
 
@@ -126,15 +126,15 @@ func (r *reducer) room(slot **nd.Array, a *nd.Array, dev device.Device) *nd.Arra
 
 // compress starts coding a gradient and decoding it again, so that the sum contains every gradient
 // as compression leaves it, on any device.
-func (r *reducer) compress(p *part, g *nd.Array, m compress.Method) *nd.Array {
-	g = r.move(&p.host, g, device.CPU())
-	out := r.room(&p.decoded, g, device.CPU())
-	if p.residual == nil {
-		p.residual = make([]float32, g.Size())
+func (r *reducer) compress(w *workspace, g *nd.Array, m compress.Method) *nd.Array {
+	g = r.move(&w.host, g, device.CPU())
+	out := r.room(&w.decoded, g, device.CPU())
+	if w.residual == nil {
+		w.residual = make([]float32, g.Size())
 	}
 	// The residual belongs to the operations that write decoded, which the engine runs one by one.
 	g.Engine().Push(&engine.Task{Name: "compress gradient", Fn: runCompress,
-		Arg: &coding{m, p, floats(g), floats(out)},
+		Arg: &coding{m, w, floats(g), floats(out)},
 		Uses: []engine.Use{{Var: g.Var(), Access: engine.Read},
 			{Var: out.Var(), Access: engine.Overwrite}}})
 	out.Touch()
@@ -144,17 +144,17 @@ func (r *reducer) compress(p *part, g *nd.Array, m compress.Method) *nd.Array {
 // coding is the argument of runCompress.
 type coding struct {
 	method   compress.Method
-	part     *part
+	space    *workspace
 	grad, to []float32
 }
 
 func runCompress(r *engine.Run) (err error) {
 	c := r.Arg.(*coding)
-	p := c.part
-	if p.payload, err = c.method.Append(p.payload[:0], c.grad, p.residual); err != nil {
+	w := c.space
+	if w.payload, err = c.method.Append(w.payload[:0], c.grad, w.residual); err != nil {
 		return err
 	}
-	return compress.Decode(c.to, c.method.Kind, p.payload)
+	return compress.Decode(c.to, c.method.Kind, w.payload)
 }
 
 // floats views the memory of a float32 array of the processor: valid for operations that use its
@@ -168,5 +168,5 @@ func (r *reducer) close() {
 	for _, a := range r.keep {
 		a.Close()
 	}
-	r.keep, r.parts = nil, nil
+	r.keep, r.spaces = nil, nil
 }

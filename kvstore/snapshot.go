@@ -26,7 +26,7 @@ func (s *dist) Snapshot(ctx context.Context, number uint64) error {
 	if number == 0 {
 		return fmt.Errorf("kvstore: snapshot 0: numbers begin with 1")
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.drain(ctx); err != nil {
 		return err
 	}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {

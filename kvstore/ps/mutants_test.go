@@ -244,7 +244,7 @@ var mutants = []mutant{
 		old: "m.Alone = m.Alone || m.awake.Time-m.heard > m.Timing.Patience", with: "_ = m.Alone",
 		run: "GoneForGood"},
 	{name: "answer questions when they are repeated", file: "server/shard.go",
-		old: "\t\tsh.answerAsks()\n\t}\n\tsh.settle", with: "\t}\n\tsh.settle",
+		old: "\t\tsh.answerAsks()\n\t}\n\tsh.ackPushes", with: "\t}\n\tsh.ackPushes",
 		run: "AnsweredAtOnce"},
 	{name: "a successor repeats no barrier", file: "sched/barrier.go",
 		old: "call.Number <= repeated(&me.Calls, call.Before) {", with: "call.Number > 1<<60 {",

@@ -68,7 +68,7 @@ func TestWakefulness(t *testing.T) {
 		stood      bool
 	}{{100, 0, false}, {109, 9, false}, {119, 19, false}, {130, 29, false}, {160, 39, false},
 		{191, 49, true}, {191, 49, false}, {190, 49, false}, {195, 54, false}} {
-		if stood := a.Step(tt.now, &timing); stood != tt.stood || a.Time != tt.awake || !a.Began {
+		if stood := a.React(tt.now, &timing); stood != tt.stood || a.Time != tt.awake || !a.Began {
 			t.Errorf("step %d: awake for %d, stood still %v, want %+v", i, a.Time, stood, tt)
 		}
 	}

@@ -4,7 +4,7 @@
 //	me := node.NewMember(node.Identity{Self: self, Job: job, Nonce: nonce, Size: workers}, timing)
 //	me.Dispatch = machine.dispatch // takes in one message
 //	...
-//	me.Wake(now)                   // begins a step
+//	me.Wake(now)                   // begins a reaction
 //	if me.Ours(from, message) {
 //		err = me.Unpack(message)   // calls Dispatch
 //	}

@@ -56,10 +56,10 @@ func (m *Member) number() uint64 {
 	return m.View.Number
 }
 
-// Wake begins a step. It reports whether the process has stood still: then nothing that it has not
-// heard means anything yet.
+// Wake begins a reaction. It reports whether the process has stood still: then nothing that it has
+// not heard means anything yet.
 func (m *Member) Wake(now ps.Time) (stood bool) {
-	stood = m.awake.Step(now, &m.Timing)
+	stood = m.awake.React(now, &m.Timing)
 	if stood {
 		m.heard = max(m.heard, m.awake.Time+m.Timing.Dead-m.Timing.Patience)
 	}

@@ -16,7 +16,7 @@ import (
 type desk struct {
 	cfg   Config
 	out   ps.Outbox
-	now   ps.Time // clock of the driver in this step
+	now   ps.Time // clock of the driver in this reaction
 	awake node.Wakefulness
 
 	view    *wire.View // as it is decided

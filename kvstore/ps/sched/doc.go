@@ -25,6 +25,6 @@
 // # Views
 //
 // All decisions are in one record, the view (wire.View). A decision changes the view in memory; the
-// end of the step hands a copy to the driver, which makes it durable; then every node is told. So
-// no node acts on a decision that a crash of the scheduler could take back.
+// end of the reaction hands a copy to the driver, which makes it durable; then every node is told.
+// So no node acts on a decision that a crash of the scheduler could take back.
 package sched

@@ -97,12 +97,12 @@ func (s *Scheduler) Heartbeat(n wire.Node) (wire.Heartbeat, ps.Time) {
 // Done reports whether all workers have said goodbye, and everybody has been told: the job is over.
 func (s *Scheduler) Done() bool { return s.told.Over() }
 
-// start begins a step. A scheduler that took over, or has stood still, gives everybody time to be
-// heard of.
+// start begins a reaction. A scheduler that took over, or has stood still, gives everybody time to
+// be heard of.
 func (s *Scheduler) start(now ps.Time) {
 	s.now = now
 	began := s.awake.Began
-	if stood := s.awake.Step(now, &s.cfg.Timing); began && !stood {
+	if stood := s.awake.React(now, &s.cfg.Timing); began && !stood {
 		return
 	}
 	s.forgive(began)
@@ -127,7 +127,7 @@ func (s *Scheduler) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 	}
 	if m.Type == wire.TypeHello {
 		s.hello(me, m)
-		s.settle()
+		s.conclude()
 		return
 	}
 	if m.Incarnation == 0 || m.Incarnation != me.Incarnation {
@@ -156,12 +156,12 @@ func (s *Scheduler) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 	case wire.TypeSnapshotDone:
 		s.collect(me, m)
 	}
-	s.settle()
+	s.conclude()
 }
 
-// settle draws the consequences of changes, and has the view made durable unless one is being made
-// so.
-func (s *Scheduler) settle() {
+// conclude draws the consequences of changes, and has the view made durable unless one is being
+// made so.
+func (s *Scheduler) conclude() {
 	s.place()
 	s.passBarriers()
 	if !s.changed || s.writing != nil {
@@ -181,7 +181,7 @@ func (s *Scheduler) Persisted(now ps.Time, number uint64) {
 	s.start(now)
 	if number == s.hushed {
 		s.writing = nil
-		s.settle()
+		s.conclude()
 		return
 	}
 	before := s.told
@@ -203,7 +203,7 @@ func (s *Scheduler) Persisted(now ps.Time, number uint64) {
 		s.snapshotDone(s.answer, s.told.Snapshot, 0)
 		s.answer = nil
 	}
-	s.settle()
+	s.conclude()
 }
 
 // Tick lets time pass: nodes that have been silent for too long are given up.
@@ -212,7 +212,7 @@ func (s *Scheduler) Tick(now ps.Time) {
 	s.giveUp()
 	s.look()
 	s.tickSnapshot()
-	s.settle()
+	s.conclude()
 }
 
 // Recorded says that the manifest of Outbox.Manifest is durable, or why it is not: then the
@@ -220,7 +220,7 @@ func (s *Scheduler) Tick(now ps.Time) {
 func (s *Scheduler) Recorded(now ps.Time, clock uint64, err error) {
 	s.start(now)
 	if s.recorded(clock, err) {
-		s.settle()
+		s.conclude()
 	}
 }
 
@@ -234,6 +234,6 @@ func (s *Scheduler) Swap(now ps.Time, shard int) bool {
 		return false
 	}
 	s.swap(uint32(shard))
-	s.settle()
+	s.conclude()
 	return true
 }

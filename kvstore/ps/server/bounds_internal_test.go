@@ -104,7 +104,7 @@ func TestRowsAreBounded(t *testing.T) {
 		}
 		return b
 	}
-	e := &entry{form: form{row: node.TickLimit / 2, size: 3 * node.TickLimit / 2}}
+	e := &entry{traits: traits{row: node.TickLimit / 2, size: 3 * node.TickLimit / 2}}
 	for _, tt := range []struct {
 		rows []byte
 		ok   bool
@@ -190,7 +190,7 @@ func TestPullsAreBounded(t *testing.T) {
 	if sh.parked != 2*64+1 || sh.waiting[1] != 2*64 || len(e.parked) != sh.parked {
 		t.Errorf("%d pulls wait, %d of rank 1, want 129 and 128", sh.parked, sh.waiting[1])
 	}
-	e.row, e.form.direct = 8, true
+	e.row, e.traits.direct = 8, true
 	rows := pull(0, 1)
 	rows.Flags = wire.FlagRows
 	for range node.TickLimit / 4 / 4 {

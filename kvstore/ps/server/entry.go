@@ -5,8 +5,8 @@ import (
 	"gomx/kvstore/ps"
 )
 
-// form is the shape of a slice of a key. It is fixed when the slice is created.
-type form struct {
+// traits are the properties of a slice of a key. They are fixed when the slice is created.
+type traits struct {
 	slices uint16 // number of slices of the key
 	dtype  dtype.Type
 	direct bool   // pushes are applied one by one, not in rounds
@@ -25,7 +25,7 @@ type form struct {
 //  3. value has size bytes. A buffer that messages refer to is never written (writable).
 type entry struct {
 	id ps.ID
-	form
+	traits
 	// buffers of size bytes, for values and sums of this entry
 	pool *pool
 	// the current value; the entry holds one reference to it, and one to prev

@@ -12,7 +12,7 @@ type host struct {
 	me  node.Member // place in the job, view, and outbox
 	cfg Config      // complete: zero fields have their defaults
 	mem memory      // memory of values and sums, of all shards
-	now ps.Time     // clock of the driver in this step
+	now ps.Time     // clock of the driver in this reaction
 	// figures so far; Stats adds the ones that follow from the state
 	stats Stats
 	// log entries that are not in use: taking them from here keeps pushes free of allocations
@@ -31,7 +31,7 @@ func newHost(c Config) *host {
 	return h
 }
 
-// start begins a step: it takes over the driver's clock. Once the outbox has been emptied the
+// start begins a reaction: it takes over the driver's clock. Once the outbox has been emptied the
 // bytes that its messages referred to are free.
 func (h *host) start(now ps.Time) {
 	h.now = now

@@ -98,9 +98,9 @@ func (l *ledger) answered(rank uint16, seq uint64) bool {
 	return false
 }
 
-// settle acknowledges the pushes of a log entry that is committed. Pushes of an earlier incarnation
-// are awaited by no process any more: the new one learned of them from its cursor.
-func (l *ledger) settle(body *wire.Entry) {
+// ackPushes acknowledges the pushes of a log entry that is committed. Pushes of an earlier
+// incarnation are awaited by no process any more: the new one learned of them from its cursor.
+func (l *ledger) ackPushes(body *wire.Entry) {
 	for i := range body.Len() {
 		c := body.At(i)
 		if c.Incarnation != l.ranks[c.Rank].incarnation || l.answered(c.Rank, c.Seq) {

@@ -136,7 +136,7 @@ func (sh *shard) hasCommitted(le *logEntry) {
 		le.kind == kindStart) {
 		sh.answerAsks()
 	}
-	sh.settle(&body)
+	sh.ackPushes(&body)
 }
 
 // flush sends the acknowledgements that a shard owes: one message to the primary or to each worker,

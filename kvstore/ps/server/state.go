@@ -96,7 +96,7 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	}
 	le := binary.LittleEndian
 	e := &entry{id: ps.ID{Key: le.Uint32(h), Slice: le.Uint16(h[4:])},
-		form: form{slices: le.Uint16(h[6:]),
+		traits: traits{slices: le.Uint16(h[6:]),
 			dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0}}
 	hasPrev := h[9]&2 != 0
 	n, size, row := le.Uint32(h[12:]), le.Uint64(h[24:]), le.Uint64(h[32:])

@@ -99,7 +99,7 @@ func (s *Server) Value(id ps.ID) ([]byte, uint64, bool) {
 }
 
 // Copy returns the value of a slice as a server has it, whether it leads the shard or follows
-// another one. The bytes belong to the server, and change with its next step.
+// another one. The bytes belong to the server, and change with its next reaction.
 func (s *Server) Copy(id ps.ID) ([]byte, bool) {
 	for _, sh := range s.shards {
 		if sh != nil && sh.entries[id] != nil {

@@ -13,7 +13,7 @@ import (
 type agent struct {
 	me     node.Member // place in the job, view, and outbox
 	cfg    Config      // complete: zero fields have their defaults
-	now    ps.Time     // clock of the driver in this step
+	now    ps.Time     // clock of the driver in this reaction
 	stats  Stats       // figures so far; Worker.Stats adds the ones that follow from the state
 	joined bool        // the worker knows where it starts: other calls than Join may be made
 	lost   error       // shards are lost; nil: none is

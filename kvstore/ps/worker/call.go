@@ -131,7 +131,7 @@ type calls struct {
 	order     uint64  // parts made
 }
 
-// start begins a step. Where the worker has stood still, answers wait that its calls must see
+// start begins a reaction. Where the worker has stood still, answers wait that its calls must see
 // before they run out of time: deadlines are put off by the time in which others would have given
 // the worker up.
 func (cs *calls) start(now ps.Time) {
@@ -226,7 +226,7 @@ func (cs *calls) retire(p *part) {
 }
 
 // reap retires parts whose memory has come back, and ends the calls that waited for it. It runs
-// whenever the driver has released something, and with every step.
+// whenever the driver has released something, and with every reaction.
 func (cs *calls) reap() {
 	kept := cs.lent[:0]
 	for _, p := range cs.lent {

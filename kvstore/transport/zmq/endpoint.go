@@ -256,7 +256,7 @@ func (e *endpoint) recall(deadline time.Time) (left int) {
 	receipt := C.gx_last(e.box)
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
 		C.gx_collect(e.box)
-		for _, sent := range e.settle(receipt, nil) {
+		for _, sent := range e.endLoans(receipt, nil) {
 			sent()
 		}
 		if left = e.loans.out(); left == 0 || time.Now().After(deadline) {

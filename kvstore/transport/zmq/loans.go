@@ -59,8 +59,8 @@ func (l *loans) cancel(n C.int32_t) {
 // out counts the loans that are not back.
 func (l *loans) out() int { return len(l.list) - len(l.free) }
 
-// settle ends the loans of a receipt and returns whom to tell, in memory of the caller.
-func (e *endpoint) settle(r *C.gx_receipt, tell []func()) []func() {
+// endLoans ends the loans of a receipt and returns whom to tell, in memory of the caller.
+func (e *endpoint) endLoans(r *C.gx_receipt, tell []func()) []func() {
 	if r.freed == 0 {
 		return tell[:0]
 	}

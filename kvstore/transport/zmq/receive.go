@@ -75,7 +75,7 @@ func (e *endpoint) receive() {
 	receipt := C.gx_last(e.box)
 	for wait() {
 		sends := e.count.Sent.Load()
-		e.in.tell = e.settle(receipt, e.in.tell)
+		e.in.tell = e.endLoans(receipt, e.in.tell)
 		for i, sent := range e.in.tell {
 			e.in.tell[i] = nil
 			sent()
