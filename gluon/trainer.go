@@ -171,6 +171,21 @@ func (t *Trainer) Workers() int {
 	return 1
 }
 
+// Rank returns the number of this worker in its job: 0 outside of jobs.
+func (t *Trainer) Rank() int {
+	c := &t.config
+	switch {
+	case !c.kind.Job:
+		return 0
+	case c.kv != nil:
+		return kvstore.Wrap(c.kv).Rank()
+	}
+	if j := kvstore.JobOf(c.ctx); j != nil {
+		return j.Rank()
+	}
+	return 0
+}
+
 // ScaleLoss multiplies a loss by the loss scale of the present step, 1 without LossScale:
 //
 //	trainer.ScaleLoss(l).Backward()

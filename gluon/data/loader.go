@@ -34,6 +34,7 @@ type Loader struct {
 var (
 	_ dataio.Stateful = (*Loader)(nil)
 	_ dataio.Skipper  = (*Loader)(nil)
+	_ dataio.Sharder  = (*Loader)(nil)
 )
 
 // NewLoader returns a loader of batches of a size. An error of the data set or of the options is
@@ -68,6 +69,10 @@ func (l *Loader) Len() int {
 	}
 	return l.config.order.Len(l.Epoch()) / l.config.of
 }
+
+// BatchSize returns the size that the loader was made with. The last batch of an epoch may be
+// smaller, and ChooseBatches may choose other sizes.
+func (l *Loader) BatchSize() int { return l.batch }
 
 // Batches returns the rest of an epoch for a range loop: the next epoch, or from SetState on the
 // rest of the epoch of the state. After an error the loop ends; the error of a sample names it.

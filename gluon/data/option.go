@@ -22,7 +22,8 @@ type config struct {
 	workers  int
 	prefetch int // 0: two batches for each worker
 	hold     int
-	rank, of int // share of the batches
+	rank, of int  // share of the batches
+	shared   bool // Share or Shard has said the share
 	dev      device.Device
 }
 
@@ -67,14 +68,16 @@ func On(d device.Device) Option { return func(c *config) { c.dev = d } }
 
 // Share makes a loader return the batches rank, rank+of, rank+2·of and so on. All shares have the
 // same number of batches: the remainder of an epoch is left out.
-func Share(rank, of int) Option { return func(c *config) { c.rank, c.of = rank, of } }
+func Share(rank, of int) Option {
+	return func(c *config) { c.rank, c.of, c.shared = rank, of, true }
+}
 
 // InJob is Share for the rank of this worker in the job of a context, as launch.Run gives it. It
 // has no effect without a job.
 func InJob(ctx context.Context) Option {
 	return func(c *config) {
 		if j := kvstore.JobOf(ctx); j != nil {
-			c.rank, c.of = j.Rank(), j.Workers()
+			c.rank, c.of, c.shared = j.Rank(), j.Workers(), true
 		}
 	}
 }

@@ -78,3 +78,20 @@ func (l *Loader) Skip(_ context.Context, n int) error {
 	l.move(epoch, at+n)
 	return nil
 }
+
+// Shard implements io.Sharder: it is the option Share for a loader of which no batch has been read.
+func (l *Loader) Shard(part, parts int) error {
+	switch {
+	case l.err != nil:
+		return l.err
+	case parts < 1 || part < 0 || part >= parts:
+		return fmt.Errorf("data: Shard(%d, %d), want a part below the number of parts", part, parts)
+	case l.turns > 0 || l.at > 0:
+		return fmt.Errorf("data: Shard(%d, %d) of a loader whose batches have been read", part, parts)
+	}
+	l.config.rank, l.config.of, l.config.shared = part, parts, true
+	return nil
+}
+
+// Sharded implements io.Sharder. It reports whether Shard, Share or InJob has said the share.
+func (l *Loader) Sharded() bool { return l.config.shared }

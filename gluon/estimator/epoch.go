@@ -73,23 +73,38 @@ type group struct {
 
 // batch computes the gradients of a batch, and changes the parameters if the group is complete.
 func (f *fitting) batch(b *data.Batch, g *group) error {
-	if b.Data == nil || b.Label == nil {
-		return fmt.Errorf("the samples have %d parts, want one array of data and one of labels",
-			len(b.Parts))
+	if err := f.config.loss.check(b); err != nil {
+		return err
 	}
-	in, labels, err := f.spread(b)
+	places, err := f.spread(b)
 	if err != nil {
 		return err
 	}
-	outs, losses := make([]*nd.Array, len(in)), make([]*nd.Array, len(in))
-	for i, x := range in {
-		y := f.net.Forward(autograd.Train().Watch(x))
-		l := f.loss.Forward(y, labels[i])
+	var outs, labels, losses []*nd.Array
+	for _, p := range places {
+		tape := autograd.Train()
+		for i := range p.in {
+			p.in[i] = tape.Watch(p.in[i])
+		}
+		y := f.net.Call(p.in...)
+		l, err := f.config.loss.compute(f.loss, y, p.labels)
+		if err != nil {
+			return err
+		}
+		if err := f.guardLoss(l); err != nil {
+			return err
+		}
 		f.trainer.ScaleLoss(l).Backward()
-		outs[i], losses[i] = y.Detach(), l.Detach()
+		for _, a := range y {
+			outs = append(outs, a.Detach())
+		}
+		labels, losses = append(labels, p.labels...), append(losses, l.Detach())
+	}
+	if err := f.guardGradients(); err != nil {
+		return err
 	}
 	g.batches, g.samples = g.batches+1, g.samples+b.Size
-	g.partial = g.partial || len(in) < len(f.devices)
+	g.partial = g.partial || len(places) < len(f.devices)
 	if g.batches == f.config.trainer.every {
 		if err := f.step(g); err != nil {
 			return err
@@ -99,15 +114,24 @@ func (f *fitting) batch(b *data.Batch, g *group) error {
 }
 
 // spread puts parts of a batch on the devices; a small batch is only on the first ones.
-func (f *fitting) spread(b *data.Batch) (in, labels []*nd.Array, err error) {
-	if len(f.devices) == 1 {
-		return []*nd.Array{on(b.Data, f.devices[0])}, []*nd.Array{on(b.Label, f.devices[0])}, nil
-	}
+func (f *fitting) spread(b *data.Batch) ([]piece, error) {
 	devices := f.devices[:min(len(f.devices), b.Size)]
-	if in, err = gluon.SplitAndLoad(b.Data, devices, 0, true); err == nil {
-		labels, err = gluon.SplitAndLoad(b.Label, devices, 0, true)
+	list := make([]piece, len(devices))
+	for k, part := range b.Parts {
+		parts := []*nd.Array{nil}
+		if len(devices) > 1 {
+			var err error
+			if parts, err = gluon.SplitAndLoad(part[0], devices, 0, true); err != nil {
+				return nil, fmt.Errorf("part %d of the samples: %w", k, err)
+			}
+		} else {
+			parts[0] = on(part[0], devices[0])
+		}
+		for i, a := range parts {
+			list[i].add(a, k < f.config.loss.inputs)
+		}
 	}
-	return in, labels, err
+	return list, nil
 }
 
 // on returns an array on a device: itself, or a copy.
@@ -127,7 +151,11 @@ func (f *fitting) step(g *group) error {
 	if g.partial {
 		opts = append(opts, gluon.IgnoreStale())
 	}
-	err := f.trainer.Step(g.samples*f.trainer.Workers(), opts...)
+	samples := g.samples
+	if n := f.trainer.Workers(); n > 1 { // all of which divide by the same number
+		samples = g.batches * f.train.BatchSize() * n
+	}
+	err := f.trainer.Step(samples, opts...)
 	if err == nil && f.config.trainer.every > 1 {
 		err = recovering(func() error { f.params.ZeroGrad(); return nil })
 	}
@@ -138,7 +166,7 @@ func (f *fitting) step(g *group) error {
 // finish ends an epoch after its batches: it validates, saves, reports and calls the callbacks.
 func (f *fitting) finish(end *EpochEnd) error {
 	if v := f.config.validate; v != nil {
-		s, err := Score(f.ctx, f.net, f.loss, v, f.config.validMetric)
+		s, err := f.config.loss.score(f.ctx, f.net, f.loss, v, f.config.validMetric)
 		if err != nil {
 			return fmt.Errorf("validation: %w", err)
 		}
@@ -165,7 +193,7 @@ func (f *fitting) finish(end *EpochEnd) error {
 func (f *fitting) checkpoint(epoch int) error {
 	s := &f.config.save
 	c := &s.checkpoints
-	if f.rank() > 0 || !c.Due(epoch, f.config.epochs) {
+	if f.trainer.Rank() > 0 || !c.Due(epoch, f.config.epochs) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Prefix), 0o777); err != nil {

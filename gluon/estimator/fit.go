@@ -9,7 +9,6 @@ import (
 	"gomx/gluon"
 	"gomx/gluon/data"
 	"gomx/gluon/loss"
-	"gomx/kvstore"
 	"gomx/metric"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -29,7 +28,8 @@ type Loss interface {
 func Fit(ctx context.Context, net *gluon.Net, criterion Loss, train *data.Loader,
 	opts ...Option) (h *training.History, err error) {
 	f := &fitting{ctx: ctx, net: net, loss: criterion, train: train,
-		config: config{epochs: 1, sample: 50, trainer: trainerConfig{every: 1}}}
+		config: config{epochs: 1, sample: 50, trainer: trainerConfig{every: 1},
+			loss: lossConfig{inputs: 1}}}
 	for _, o := range opts {
 		o(&f.config)
 	}
@@ -67,11 +67,15 @@ func (f *fitting) run() (err error) {
 	}
 	restore := f.accumulate()
 	defer restore()
+	defer f.guardBlocks()()
 	if err := f.makeTrainer(); err != nil {
 		return err
 	}
 	if f.config.trainer.given == nil {
 		defer func() { err = errors.Join(err, f.trainer.Close()) }()
+	}
+	if err := f.share(); err != nil {
+		return err
 	}
 	if err := f.takeUp(); err != nil {
 		return err
@@ -100,8 +104,10 @@ func (f *fitting) check() error {
 		return errors.New("the context is nil")
 	case f.net == nil:
 		return errors.New("the network is nil")
-	case f.loss == nil:
+	case f.loss == nil && c.loss.of == nil && c.misuse == "":
 		return errors.New("the loss is nil")
+	case f.loss != nil && c.loss.of != nil:
+		return errors.New("LossOf with a loss, want nil in its place")
 	case f.train == nil:
 		return errors.New("the loader is nil")
 	case c.misuse != "":
@@ -200,12 +206,13 @@ func (f *fitting) stopped() (bool, error) {
 	return f.config.stop.Reached(&f.history)
 }
 
-// rank is the number of this worker in its job.
-func (f *fitting) rank() int {
-	if j := kvstore.JobOf(f.ctx); j != nil && f.trainer.Workers() > 1 {
-		return j.Rank()
+// share gives this worker of a job its share of the data, unless the loader has one.
+func (f *fitting) share() error {
+	n := f.trainer.Workers()
+	if n == 1 || f.train.Sharded() {
+		return nil
 	}
-	return 0
+	return f.train.Shard(f.trainer.Rank(), n)
 }
 
 // recovering turns a panic of the network into an error.

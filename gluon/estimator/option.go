@@ -9,6 +9,7 @@ import (
 	"gomx/gluon/data"
 	"gomx/initializer"
 	"gomx/metric"
+	nd "gomx/ndarray"
 	"gomx/optimizer"
 	"gomx/training"
 )
@@ -33,6 +34,13 @@ type trainerConfig struct {
 	options   []gluon.TrainerOption
 	given     *gluon.Trainer // nil: Fit makes one
 	every     int            // batches whose gradients are added up
+	guard     bool           // look for values that are not finite
+}
+
+// lossConfig says how losses follow from batches.
+type lossConfig struct {
+	inputs int                                      // parts of samples that are arguments
+	of     func(outs, labels []*nd.Array) *nd.Array // nil: the criterion
 }
 
 // initConfig says how parameters get their first values.
@@ -53,6 +61,7 @@ type config struct {
 	epochs, begin int
 	trainer       trainerConfig
 	init          initConfig
+	loss          lossConfig
 	save          saveConfig
 	validate      *data.Loader
 	metric        metric.Metric
@@ -126,6 +135,31 @@ func Accumulate(n int) Option {
 func Init(i initializer.Initializer, opts ...gluon.InitOption) Option {
 	return func(c *config) { c.init = initConfig{i, opts} }
 }
+
+// Inputs says that the first n parts of samples are the arguments of the network, as Net.Call takes
+// them; the parts behind them are labels. The default is 1.
+func Inputs(n int) Option {
+	return func(c *config) {
+		c.want(n > 0, "Inputs(%d), want a positive number", n)
+		c.loss.inputs = n
+	}
+}
+
+// LossOf computes the losses of a batch from all outputs and all labels, in place of the criterion,
+// which is nil then. The result has the loss of each sample, or the mean of them. Without LossOf a
+// network has as many outputs as samples have labels, and the losses of all pairs are added.
+func LossOf(f func(outs, labels []*nd.Array) *nd.Array) Option {
+	return func(c *config) {
+		c.want(f != nil, "LossOf(nil), want a function")
+		c.loss.of = f
+	}
+}
+
+// Guard looks for NaN and infinity in the results of all blocks with hooks, in the losses and,
+// without a loss scale, in the gradients. It ends training with an error that names the batch and
+// the block or the parameter. In a hybridized network it sees the results of the network alone. It
+// makes training slower, because it waits for all values.
+func Guard() Option { return func(c *config) { c.trainer.guard = true } }
 
 // Validate scores the network on other data after every epoch.
 func Validate(l *data.Loader) Option { return func(c *config) { c.validate = l } }
