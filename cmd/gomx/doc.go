@@ -12,6 +12,8 @@
 //	gomx inspect net-symbol.json --shape data=1,3,224,224 --train --svg net.svg --memory plan.svg
 //	# draw the operations of a training step over time
 //	gomx trace lenet -o step.svg
+//	# write a well-known network as MXNet's export does
+//	gomx zoo export resnet18_v1 runs/resnet18
 //	gomx version
 //
 // Every command prints its documentation with --help. Exit codes: 0 success, 1 failure, 2 wrong

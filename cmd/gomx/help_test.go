@@ -63,12 +63,13 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 // TestHelpIsGolden compares the help of commands with testdata/help; -rewrite writes it anew.
 func TestHelpIsGolden(t *testing.T) {
 	for _, name := range []string{"bench", "devices", "im2rec", "inspect", "launch", "top", "trace",
-		"version"} {
-		got, err := gomx(t, name, "--help")
+		"version", "zoo", "zoo list", "zoo export", "zoo summary"} {
+		got, err := gomx(t, append(strings.Fields(name), "--help")...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden.Compare(t, filepath.Join("testdata", "help", name+".txt"), got, *rewrite)
+		file := strings.ReplaceAll(name, " ", "-") + ".txt"
+		golden.Compare(t, filepath.Join("testdata", "help", file), got, *rewrite)
 	}
 }
 

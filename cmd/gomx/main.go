@@ -92,7 +92,7 @@ func root(log zerolog.Logger) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log),
 		topCommand(), traceCommand(), versionCommand(), nodeCommand(), memoryCommand(),
-		platformCommand(), devicesCommand())
+		platformCommand(), devicesCommand(), zooCommand())
 	return cmd
 }
 
