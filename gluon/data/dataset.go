@@ -29,7 +29,7 @@ type Func[S any] func(ctx context.Context, i int, r *rand.Rand) (S, error)
 // New returns a data set of n samples.
 func New[S any](n int, at Func[S]) Dataset[S] {
 	if n < 0 || at == nil {
-		return failed[S](fmt.Errorf("data: New: %d samples and function %t, want 0 or more and a "+
+		return Fail[S](fmt.Errorf("data: New: %d samples and function %t, want 0 or more and a "+
 			"function", n, at != nil))
 	}
 	return Dataset[S]{n: n, at: at}
@@ -49,19 +49,19 @@ func FromSlice[S any](samples []S) Dataset[S] {
 // MXNet: gluon.data.ArrayDataset.
 func Arrays(arrays ...*nd.Array) Dataset[Sample] {
 	if len(arrays) == 0 {
-		return failed[Sample](fmt.Errorf("data: Arrays: no array, want at least one"))
+		return Fail[Sample](fmt.Errorf("data: Arrays: no array, want at least one"))
 	}
 	whole := make([]Tensor, len(arrays))
 	for i, a := range arrays {
 		t, err := FromArray(context.Background(), a)
 		switch {
 		case err != nil:
-			return failed[Sample](fmt.Errorf("data: Arrays: array %d: %w", i, err))
+			return Fail[Sample](fmt.Errorf("data: Arrays: array %d: %w", i, err))
 		case len(t.Shape) == 0:
-			return failed[Sample](fmt.Errorf("data: Arrays: array %d is a scalar, want an axis "+
+			return Fail[Sample](fmt.Errorf("data: Arrays: array %d is a scalar, want an axis "+
 				"that counts samples", i))
 		case t.Shape[0] != whole[0].Len() && i > 0:
-			return failed[Sample](fmt.Errorf("data: Arrays: array %d has %d rows, array 0 has %d",
+			return Fail[Sample](fmt.Errorf("data: Arrays: array %d has %d rows, array 0 has %d",
 				i, t.Shape[0], whole[0].Len()))
 		}
 		whole[i] = t
@@ -82,7 +82,7 @@ func Arrays(arrays ...*nd.Array) Dataset[Sample] {
 // MXNet: gluon.data.ArrayDataset.
 func Zip(sets ...Dataset[Sample]) Dataset[Sample] {
 	if len(sets) == 0 {
-		return failed[Sample](fmt.Errorf("data: Zip: no data set, want at least one"))
+		return Fail[Sample](fmt.Errorf("data: Zip: no data set, want at least one"))
 	}
 	z := Dataset[Sample]{n: sets[0].n, close: func() (err error) {
 		for _, d := range sets {
@@ -109,7 +109,8 @@ func Zip(sets ...Dataset[Sample]) Dataset[Sample] {
 	return z
 }
 
-func failed[S any](err error) Dataset[S] { return Dataset[S]{err: err} }
+// Fail returns an empty data set with an error, for functions that make data sets of files.
+func Fail[S any](err error) Dataset[S] { return Dataset[S]{err: err} }
 
 func first(a, b error) error {
 	if a != nil {

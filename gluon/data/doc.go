@@ -16,9 +16,10 @@
 //
 // A [Dataset] of type S computes sample i when it is asked for it. [Arrays], [FromSlice],
 // [RecordFile] and [New] make data sets; Map, Filter, Shard, Take, Sample and Load change them;
-// [Convert] changes the type of samples. A loader takes samples of type [Sample]: a list of tensors
-// in the memory of the program, mostly data and label. Functions for Map run on several goroutines
-// at once. They need no lock if they change nothing but their own sample.
+// [Convert] changes the type of samples. Package vision has data sets and transforms of pictures. A
+// loader takes samples of type [Sample]: a list of tensors in the memory of the program, mostly
+// data and label. Functions for Map run on several goroutines at once. They need no lock if they
+// change nothing but their own sample.
 //
 // A data set keeps the first error of the calls that made it, so that calls can be chained. Err
 // returns it, and so does the first step of a loop over a loader.

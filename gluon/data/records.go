@@ -17,7 +17,7 @@ func RecordFile(path string) Dataset[[]byte] {
 	index := strings.TrimSuffix(path, filepath.Ext(path)) + ".idx"
 	f, err := dataio.OpenIndexed(index, path)
 	if err != nil {
-		return failed[[]byte](err)
+		return Fail[[]byte](err)
 	}
 	d := New(len(f.Index.Keys), func(_ context.Context, i int, _ *rand.Rand) ([]byte, error) {
 		return f.Read(f.Index.Keys[i])

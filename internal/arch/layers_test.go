@@ -6,7 +6,7 @@ import "strings"
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden, script are imported by tests, optest by opgen too)
-gluon/estimator  gluon/zoo
+gluon/estimator  gluon/zoo  gluon/data/vision
 module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters

@@ -26,6 +26,8 @@ func newDataCase(kind string) runner {
 		return new(dataCase)
 	case "augmenter", "augmenter_list", "image_function":
 		return new(pictureCase)
+	case "transform":
+		return new(transformCase)
 	}
 	return nil
 }

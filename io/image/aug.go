@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// Augmenter changes pictures. It holds settings and no state: several goroutines may use it at once.
+// Augmenter changes pictures. It holds settings and no state: several goroutines may use it at
+// once.
 //
 // MXNet: image.Augmenter, whose interp is Cubic by default; here it is Linear.
 type Augmenter interface {
@@ -104,8 +105,8 @@ func (a RandomCropAug) Apply(m Picture, r *rand.Rand) (Picture, error) {
 	return m, nil
 }
 
-// RandomSizedCropAug cuts out a random part of the area, with a random ratio of width to height, and
-// resizes it to Size. If ten parts exceed the picture, it cuts out the middle.
+// RandomSizedCropAug cuts out a random part of the area, with a random ratio of width to height,
+// and resizes it to Size. If ten parts exceed the picture, it cuts out the middle.
 type RandomSizedCropAug struct {
 	Size   Size
 	Area   [2]float64 // least and largest part of the area; zero: 0.08 to 1

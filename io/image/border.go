@@ -2,8 +2,8 @@ package image
 
 import "fmt"
 
-// Extension is the content of a border around a picture, for a row abcdefgh. Its value is the number
-// in MXNet and OpenCV.
+// Extension is the content of a border around a picture, for a row abcdefgh. Its value is the
+// number in MXNet and OpenCV.
 type Extension uint8
 
 // The contents of borders.

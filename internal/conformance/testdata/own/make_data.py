@@ -35,6 +35,7 @@ def smooth(h, w, c=3):
 inputs = {"img": smooth(24, 31), "tall": smooth(33, 18), "even": smooth(10, 12), "big": smooth(61, 47),
           "batch": np.stack([smooth(10, 12), smooth(10, 12)])}
 inputs["chw"] = (inputs["img"].transpose(2, 0, 1) / 255).astype("f")
+inputs["small"] = np.ascontiguousarray(inputs["chw"][:, :9, :12])
 inputs["gray"] = inputs["chw"][:1]
 inputs["bchw"] = (inputs["batch"].transpose(0, 3, 1, 2) / 255).astype("f")
 refs = {k: ref("image/" + k, v) for k, v in inputs.items()}
@@ -61,9 +62,9 @@ transform("Normalize", {"std": 0.25}, ["bchw"])
 transform("Normalize", {}, ["chw"])
 transform("Normalize", {"mean": [0.5], "std": [2]}, ["gray"])
 for t in ("float32", "float64", "int32", "float16", "uint8"):
-    transform("Cast", {"dtype": t}, ["img"])
-transform("Cast", {}, ["img", "batch"])
-transform("Cast", {"dtype": "float64"}, ["chw"])
+    transform("Cast", {"dtype": t}, ["even"])
+transform("Cast", {}, ["batch"])
+transform("Cast", {"dtype": "float64"}, ["small"])
 for size, by in (([16, 12], 1), (10, 1), ([40, 20], 1), ([40, 40], 0), (40, 2), ([9, 30], 3), ([50, 8], 4), (30, 9)):
     transform("CenterCrop", {"size": size, "interpolation": by}, ["img", "tall"], 1)
 transform("CenterCrop", {"size": 14}, ["imgf"], 1e-3)
@@ -75,22 +76,21 @@ for by in range(5):
     transform("Resize", {"size": [40, 44], "interpolation": by}, ["img"], 1)
     transform("Resize", {"size": [12, 70], "interpolation": by}, ["img", "big"], 1)
     transform("Resize", {"size": 17, "keep_ratio": True, "interpolation": by}, ["img", "tall"], 1)
-    transform("Resize", {"size": [20, 15], "interpolation": by}, ["imgf", "bigf", "batchf"], 1e-2)
-    transform("Resize", {"size": [40, 44], "interpolation": by}, ["imgf"], 1e-2)
+    transform("Resize", {"size": [20, 15], "interpolation": by}, ["bigf", "batchf"], 1e-2)
+    transform("Resize", {"size": [17, 15], "interpolation": by}, ["evenf"], 1e-2)
 transform("Resize", {"size": [6, 5], "interpolation": 1}, ["even", "evenf"], 1)
 transform("Resize", {"size": [6, 5], "interpolation": 3}, ["even", "evenf"], 1)
 transform("Resize", {"size": 12}, ["img"], 1)
 transform("Resize", {"size": [12], "keep_ratio": True}, ["tall"], 1)
 for deg in (0, 30, -75.5, 90, 180, 200):
     for zoom in ({}, {"zoom_in": True}, {"zoom_out": True}):
-        transform("Rotate", dict(zoom, rotation_degrees=deg), ["chw"], 1e-4)
+        transform("Rotate", dict(zoom, rotation_degrees=deg), ["small"], 1e-4)
 transform("Rotate", {"rotation_degrees": 33}, ["bchw", "gray"], 1e-4)
 transform("RandomBrightness", {"brightness": 0}, ["img"])
 transform("RandomContrast", {"contrast": 0}, ["img"])
 transform("RandomSaturation", {"saturation": 0}, ["imgf"], 0.1)
 transform("RandomHue", {"hue": 0}, ["imgf"], 0.1)
 transform("RandomLighting", {"alpha": 0}, ["img"])
-transform("RandomColorJitter", {"brightness": 0, "contrast": 0, "saturation": 0, "hue": 0}, ["imgf"], 0.1)
 
 
 def compose(list_, w, tolerance):
@@ -127,7 +127,7 @@ for by in (0, 1, 2, 3, 4, 9):
     augmenter("ForceResizeAug", {"size": [13, 40], "interp": by}, "img", 1)
     augmenter("CenterCropAug", {"size": [15, 12], "interp": by}, "big", 1)
     augmenter("CenterCropAug", {"size": [50, 20], "interp": by}, "img", 1)
-    augmenter("ResizeAug", {"size": 12, "interp": by}, "bigf", 1e-2)
+    augmenter("ResizeAug", {"size": 7, "interp": by}, "bigf", 1e-2)
 augmenter("ResizeAug", {"size": 20}, "img", 1)
 augmenter("RandomCropAug", {"size": [31, 24], "interp": 1}, "img", 1)
 augmenter("RandomCropAug", {"size": [62, 48], "interp": 2}, "img", 1)
@@ -189,7 +189,7 @@ function("center_crop", {"size": [20, 10], "interp": 1}, "img", 1, True)
 function("center_crop", {"size": [70, 10], "interp": 1}, "img", 1, True)
 for kind in range(5):
     function("copyMakeBorder", {"top": 2, "bot": 1, "left": 1, "right": 2, "type": kind}, "img")
-    function("copyMakeBorder", {"top": 30, "bot": 25, "left": 13, "right": 40, "type": kind}, "even")
+    function("copyMakeBorder", {"top": 14, "bot": 25, "left": 13, "right": 29, "type": kind}, "even")
 function("copyMakeBorder", {"top": 2, "bot": 1, "left": 0, "right": 2, "type": 0, "values": [1.0, 2.0, 300.0]}, "img")
 function("copyMakeBorder", {"top": 2, "bot": 1, "left": 0, "right": 2, "type": 0, "value": 9.0}, "img")
 function("copyMakeBorder", {"top": 2, "bot": 1, "left": 0, "right": 2, "type": 4}, "imgf")
