@@ -114,13 +114,24 @@ func fillWith(a *Array, o *op.Op, params any, opts []Option) {
 
 // applyNew applies an operator without inputs.
 func applyNew(made *op.Op, params any, opts []Option) *Array {
+	iv := newMaking(made, params, opts)
+	return iv.first()
+}
+
+// applyNewMany is applyNew for operators with several outputs.
+func applyNewMany(made *op.Op, params any, opts []Option) []*Array {
+	iv := newMaking(made, params, opts)
+	return iv.visible()
+}
+
+// newMaking returns an invocation without inputs.
+func newMaking(made *op.Op, params any, opts []Option) invocation {
 	o := collect(opts)
 	if o.dtype != dtype.Float32 {
 		params = typed(made, params, o.dtype)
 	}
-	iv := invocation{op: made, params: params, eng: o.eng, dev: o.dev, name: o.name,
+	return invocation{op: made, params: params, eng: o.eng, dev: o.dev, name: o.name,
 		seed: o.start()}
-	return iv.first()
 }
 
 // typed returns the parameters with t as the element type of the array that the operator makes.

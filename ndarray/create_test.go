@@ -130,3 +130,26 @@ func TestInputsByName(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralOutputsWithoutInputs: a generated function without inputs returns all outputs.
+func TestSeveralOutputsWithoutInputs(t *testing.T) {
+	out := nd.SampleUniqueZipfian(nd.UniqueZipfianParams{RangeMax: 4, Shape: []int{2, 4}})
+	if len(out) != 2 {
+		t.Fatalf("%d outputs, want 2", len(out))
+	}
+	classes := values(t, out[0])
+	slices.Sort(classes)
+	if want := []float32{0, 0, 1, 1, 2, 2, 3, 3}; !slices.Equal(classes, want) {
+		t.Errorf("all of 4 classes twice are %v, want %v", classes, want)
+	}
+}
+
+// TestResetArrays: the operator has no output and changes all of its inputs.
+func TestResetArrays(t *testing.T) {
+	x, y := nd.Full(2, nd.Shape{2}), nd.Ones(nd.Shape{1}, nd.As(dtype.Int64))
+	if out := nd.ResetArrays([]*nd.Array{x, y}); len(out) != 0 {
+		t.Errorf("%d outputs, want none", len(out))
+	}
+	want(t, x, 0, 0)
+	want(t, y, 0)
+}

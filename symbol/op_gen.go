@@ -133,7 +133,7 @@ type (
 	//
 	//   - Offset int: number of diagonals above (positive) or below (negative) the main one
 	BandParams = linalg.BandParams
-	// BatchNormParams holds the parameters of BatchNorm.
+	// BatchNormParams holds the parameters of BatchNorm and ContribBatchNormWithReLU.
 	//
 	//   - Eps Opt[float64]: added to the variance; 0.001 by default
 	//   - Momentum Opt[float64]: share of the old value in a moving average; 0.9 by default
@@ -270,6 +270,11 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: ConvolutionParams{Workspace: sym.Some(1)}.
 	ConvolutionParams = nn.ConvolutionParams
+	// CountSketchParams holds the parameters of ContribCountSketch.
+	//
+	//   - OutDim int: extent of the last axis of the output; at least 1; required
+	//   - BatchSize int: accepted for compatibility, without effect; at least 1; 32 by default
+	CountSketchParams = contrib.CountSketchParams
 	// CropParams holds the parameters of Crop.
 	//
 	//   - Offset []int: first row and column of the output in data; (0, 0) by default
@@ -384,6 +389,10 @@ type (
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
 	EyeParams = prim.EyeParams
+	// FFTParams holds the parameters of ContribFft and ContribIfft.
+	//
+	//   - ComputeSize int: accepted for compatibility, without effect; at least 1; 128 by default
+	FFTParams = contrib.FFTParams
 	// FTMLUpdateParams holds the parameters of FTMLUpdate.
 	//
 	//   - LR float64: learning rate; required
@@ -1038,6 +1047,8 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: RepeatParams{Axis: sym.Some(1)}.
 	RepeatParams = prim.RepeatParams
+	// ResetArraysParams holds the parameters of ResetArrays.
+	ResetArraysParams = update.ResetArraysParams
 	// ReshapeLikeParams holds the parameters of ReshapeLike.
 	//
 	//   - LhsBegin Opt[int]: first axis of lhs to replace; None: 0
@@ -1261,6 +1272,18 @@ type (
 	//   - Dim1 int: first axis
 	//   - Dim2 int: second axis
 	SwapAxisParams = prim.SwapAxisParams
+	// SyncBatchNormParams holds the parameters of ContribSyncBatchNorm.
+	//
+	//   - Eps Opt[float64]: added to the variance; 0.001 by default
+	//   - Momentum Opt[float64]: share of the old value in a moving average; 0.9 by default
+	//   - NoFixGamma bool: treat gamma as one and give it no gradient (switches fix_gamma off)
+	//   - UseGlobalStats bool: normalize by the moving averages in training too
+	//   - OutputMeanVar bool: also return mean and variance
+	//   - NDev int: number of devices that share statistics; at least 1; 1 by default
+	//   - Key string: name of the layer: operators of one key share statistics; required
+	//
+	// Fields of type Opt are set by [Some]: SyncBatchNormParams{Eps: sym.Some(0.5)}.
+	SyncBatchNormParams = nn.SyncBatchNormParams
 	// SyrkParams holds the parameters of LinalgSyrk.
 	//
 	//   - Transpose bool: compute Aᵀ·A instead of A·Aᵀ
@@ -1327,6 +1350,11 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: UniformParams{High: sym.Some(0.5)}.
 	UniformParams = random.UniformParams
+	// UniqueZipfianParams holds the parameters of SampleUniqueZipfian.
+	//
+	//   - RangeMax int: number of classes; at least 1; required
+	//   - Shape []int: (batch, classes that each element of the batch draws)
+	UniqueZipfianParams = random.UniqueZipfianParams
 	// UpSamplingParams holds the parameters of UpSampling.
 	//
 	//   - Scale int: factor by which the first input grows; at least 1; required
@@ -1338,6 +1366,13 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: UpSamplingParams{Workspace: sym.Some(1)}.
 	UpSamplingParams = nn.UpSamplingParams
+	// ZerosLaterParams holds the parameters of ZerosWithoutDtype.
+	//
+	//   - Shape []int: shape of the output; extents of zero are inferred from its use
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; -1 is inferred from its use; -1
+	//     by default
+	ZerosLaterParams = prim.ZerosLaterParams
 )
 
 var (
@@ -1402,13 +1437,21 @@ var (
 	opCol2Im                                = op.Lookup("col2im")
 	opConcat                                = op.Lookup("Concat")
 	opContribAllclose                       = op.Lookup("_contrib_allclose")
+	opContribBatchNormWithReLU              = op.Lookup("_contrib_BatchNormWithReLU")
+	opContribCountSketch                    = op.Lookup("_contrib_count_sketch")
 	opContribDivSqrtDim                     = op.Lookup("_contrib_div_sqrt_dim")
+	opContribFft                            = op.Lookup("_contrib_fft")
 	opContribGradientmultiplier             = op.Lookup("_contrib_gradientmultiplier")
+	opContribHawkesll                       = op.Lookup("_contrib_hawkesll")
+	opContribIfft                           = op.Lookup("_contrib_ifft")
 	opContribInterleavedMatmulEncdecQk      = op.Lookup("_contrib_interleaved_matmul_encdec_qk")
 	opContribInterleavedMatmulEncdecValatt  = op.Lookup("_contrib_interleaved_matmul_encdec_valatt")
 	opContribInterleavedMatmulSelfattQk     = op.Lookup("_contrib_interleaved_matmul_selfatt_qk")
 	opContribInterleavedMatmulSelfattValatt = op.Lookup("_contrib_interleaved_matmul_selfatt_valatt")
 	opContribQuadratic                      = op.Lookup("_contrib_quadratic")
+	opContribRoundSte                       = op.Lookup("_contrib_round_ste")
+	opContribSignSte                        = op.Lookup("_contrib_sign_ste")
+	opContribSyncBatchNorm                  = op.Lookup("_contrib_SyncBatchNorm")
 	opConvolution                           = op.Lookup("Convolution")
 	opCos                                   = op.Lookup("cos")
 	opCosh                                  = op.Lookup("cosh")
@@ -1436,6 +1479,7 @@ var (
 	opExpm1                                 = op.Lookup("expm1")
 	opEye                                   = op.Lookup("_eye")
 	opFTMLUpdate                            = op.Lookup("ftml_update")
+	opFillElement0index                     = op.Lookup("fill_element_0index")
 	opFix                                   = op.Lookup("fix")
 	opFlatten                               = op.Lookup("Flatten")
 	opFloor                                 = op.Lookup("floor")
@@ -1556,6 +1600,7 @@ var (
 	opNotEqual                              = op.Lookup("_not_equal")
 	opNotEqualScalar                        = op.Lookup("_not_equal_scalar")
 	opOneHot                                = op.Lookup("one_hot")
+	opOnehotEncode                          = op.Lookup("_onehot_encode")
 	opOnes                                  = op.Lookup("_ones")
 	opOnesLike                              = op.Lookup("ones_like")
 	opPad                                   = op.Lookup("Pad")
@@ -1610,6 +1655,7 @@ var (
 	opReciprocal                            = op.Lookup("reciprocal")
 	opRelu                                  = op.Lookup("relu")
 	opRepeat                                = op.Lookup("repeat")
+	opResetArrays                           = op.Lookup("reset_arrays")
 	opReshape                               = op.Lookup("Reshape")
 	opReshapeLike                           = op.Lookup("reshape_like")
 	opReverse                               = op.Lookup("reverse")
@@ -1627,6 +1673,7 @@ var (
 	opSampleNormal                          = op.Lookup("_sample_normal")
 	opSamplePoisson                         = op.Lookup("_sample_poisson")
 	opSampleUniform                         = op.Lookup("_sample_uniform")
+	opSampleUniqueZipfian                   = op.Lookup("_sample_unique_zipfian")
 	opScatterND                             = op.Lookup("scatter_nd")
 	opScatterSetND                          = op.Lookup("_scatter_set_nd")
 	opSequenceLast                          = op.Lookup("SequenceLast")
@@ -1676,6 +1723,7 @@ var (
 	opWhere                                 = op.Lookup("where")
 	opZeros                                 = op.Lookup("_zeros")
 	opZerosLike                             = op.Lookup("zeros_like")
+	opZerosWithoutDtype                     = op.Lookup("_zeros_without_dtype")
 )
 
 // Abs computes |x|.
@@ -2269,9 +2317,51 @@ func ContribAllclose(a, b *Symbol, p AllCloseParams, opts ...Option) *Symbol {
 	return compose(opContribAllclose, p, opts, a, b)
 }
 
+// ContribBatchNormWithReLU is BatchNorm followed by max(x, 0), as one operator.
+//
+// Parameters, auxiliary states and further outputs are those of BatchNorm.
+//
+// Parameters:
+//   - Eps: added to the variance; 0.001 by default
+//   - Momentum: share of the old value in a moving average; 0.9 by default
+//   - NoFixGamma: treat gamma as one and give it no gradient (switches fix_gamma off)
+//   - UseGlobalStats: normalize by the moving averages in training too
+//   - OutputMeanVar: also return mean and 1/sqrt(variance + eps)
+//   - Axis: axis of the channels; 1 by default
+//   - CudnnOff: accepted for compatibility, without effect
+//   - MinCalibRange: accepted for compatibility, without effect
+//   - MaxCalibRange: accepted for compatibility, without effect
+func ContribBatchNormWithReLU(data *Symbol, p BatchNormParams, opts ...Option) *Symbol {
+	return compose(opContribBatchNormWithReLU, p, opts, data)
+}
+
+// ContribCountSketch is the count sketch of the vectors along the last axis.
+//
+// Element i of a vector is multiplied by s[i], which is 1 or -1, and added to element h[i] of the
+// output: out[..., h[i]] += s[i]·data[..., i]. h and s have shape (1, n) for vectors of n elements,
+// and h lies between 0 and out_dim-1. Gradients flow to data only.
+//
+// Parameters:
+//   - OutDim: extent of the last axis of the output; at least 1; required
+//   - BatchSize: accepted for compatibility, without effect; at least 1; 32 by default
+func ContribCountSketch(data, h, s *Symbol, p CountSketchParams, opts ...Option) *Symbol {
+	return compose(opContribCountSketch, p, opts, data, h, s)
+}
+
 // ContribDivSqrtDim divides by the square root of the last extent, as attention scales its scores.
 func ContribDivSqrtDim(data *Symbol, opts ...Option) *Symbol {
 	return compose(opContribDivSqrtDim, op.NoParams{}, opts, data)
+}
+
+// ContribFft is the discrete Fourier transform of real numbers along the last axis.
+//
+// The last axis of the output holds twice as many numbers: real and imaginary part of each
+// coefficient X_k = Σ_j x_j·exp(-2πijk/n), for all n of them.
+//
+// Parameters:
+//   - ComputeSize: accepted for compatibility, without effect; at least 1; 128 by default
+func ContribFft(data *Symbol, p FFTParams, opts ...Option) *Symbol {
+	return compose(opContribFft, p, opts, data)
 }
 
 // ContribGradientmultiplier returns data and multiplies the gradient by a number; a negative number
@@ -2282,6 +2372,35 @@ func ContribDivSqrtDim(data *Symbol, opts ...Option) *Symbol {
 //   - NotInt: whether scalar is an integer; without effect (switches is_int off)
 func ContribGradientmultiplier(data *Symbol, p GradientMultiplierParams, opts ...Option) *Symbol {
 	return compose(opContribGradientmultiplier, p, opts, data)
+}
+
+// ContribHawkesll is the log-likelihood of univariate Hawkes processes.
+//
+// Each of K marks is a process of its own with the intensity
+// λ(t) = lda + alpha·Σ_(t_i < t) beta·exp(-beta·(t - t_i)), which decays exponentially. Of N
+// sequences, lda (N, K) is the background intensity, state (N, K) the sum of exp(-beta·t) at the
+// start; alpha (K) is the branching ratio and
+// beta (K) the decay. lags (N, T) are times between events, marks (N, T, int32) their processes;
+// the
+// first valid_length (N) of each sequence count, and it was observed up to max_time (N).
+//
+// The outputs are the log-likelihood of each sequence (N) and the states at max_time (N, K). As in
+// MXNet gradients flow from the log-likelihood to lda, alpha and beta only.
+//
+// Its gradient has no gradient in turn: it is not provided.
+func ContribHawkesll(lda, alpha, beta, state, lags, marks, validLength, maxTime *Symbol, opts ...Option) *Symbol {
+	return compose(opContribHawkesll, op.NoParams{}, opts, lda, alpha, beta, state, lags, marks, validLength, maxTime)
+}
+
+// ContribIfft is the real part of the inverse Fourier transform along the last axis.
+//
+// The last axis of data holds real and imaginary part of each of n coefficients in turn. The output
+// has n numbers there: x_j = Re Σ_k X_k·exp(2πijk/n), which are not divided by n.
+//
+// Parameters:
+//   - ComputeSize: accepted for compatibility, without effect; at least 1; 128 by default
+func ContribIfft(data *Symbol, p FFTParams, opts ...Option) *Symbol {
+	return compose(opContribIfft, p, opts, data)
 }
 
 // ContribInterleavedMatmulEncdecQk multiplies the queries of a decoder with the keys of an encoder.
@@ -2337,6 +2456,41 @@ func ContribInterleavedMatmulSelfattValatt(queriesKeysValues, attention *Symbol,
 //   - C: what is added
 func ContribQuadratic(data *Symbol, p QuadraticParams, opts ...Option) *Symbol {
 	return compose(opContribQuadratic, p, opts, data)
+}
+
+// ContribRoundSte rounds to the nearest integer, halves away from zero, and passes the gradient
+// unchanged: a straight-through estimator (Bengio et al. 2013) for training with quantized numbers.
+func ContribRoundSte(data *Symbol, opts ...Option) *Symbol {
+	return compose(opContribRoundSte, op.NoParams{}, opts, data)
+}
+
+// ContribSignSte computes -1, 0 or 1 by the sign of x, and passes the gradient unchanged: a
+// straight-through estimator (Bengio et al. 2013) for training with quantized numbers.
+func ContribSignSte(data *Symbol, opts ...Option) *Symbol {
+	return compose(opContribSignSte, op.NoParams{}, opts, data)
+}
+
+// ContribSyncBatchNorm is BatchNorm of channels on axis 1 of a batch that several devices share.
+//
+// In training the operators of ndev devices that have one key wait for each other and share mean
+// and
+// variance of equal parts of the batch; a wait ends after 60 seconds with an error. On the
+// processor,
+// the engine needs a worker for each of the devices. With one device the operator is BatchNorm.
+// The second output is the mean used, the third the variance; both carry no gradient.
+//
+// Its gradient has no gradient in turn: where several devices share statistics.
+//
+// Parameters:
+//   - Eps: added to the variance; 0.001 by default
+//   - Momentum: share of the old value in a moving average; 0.9 by default
+//   - NoFixGamma: treat gamma as one and give it no gradient (switches fix_gamma off)
+//   - UseGlobalStats: normalize by the moving averages in training too
+//   - OutputMeanVar: also return mean and variance
+//   - NDev: number of devices that share statistics; at least 1; 1 by default
+//   - Key: name of the layer: operators of one key share statistics; required
+func ContribSyncBatchNorm(data *Symbol, p SyncBatchNormParams, opts ...Option) *Symbol {
+	return compose(opContribSyncBatchNorm, p, opts, data)
 }
 
 // Convolution slides a window over the spatial axes and applies an affine map to it.
@@ -2636,6 +2790,12 @@ func Eye(p EyeParams, opts ...Option) *Symbol {
 //   - ClipGrad: limit of the gradient's elements, negative for none; -1 by default
 func FTMLUpdate(weight, grad *Symbol, p FTMLUpdateParams, opts ...Option) *Symbol {
 	return compose(opFTMLUpdate, p, opts, weight, grad)
+}
+
+// FillElement0index is the matrix lhs with one element of every row replaced: element rhs[i] of row
+// i becomes mhs[i]. An index out of range replaces none.
+func FillElement0index(lhs, mhs, rhs *Symbol, opts ...Option) *Symbol {
+	return compose(opFillElement0index, op.NoParams{}, opts, lhs, mhs, rhs)
 }
 
 // Fix rounds to the nearest integer toward zero.
@@ -4053,6 +4213,12 @@ func OneHot(indices *Symbol, p OneHotParams, opts ...Option) *Symbol {
 	return compose(opOneHot, p, opts, indices)
 }
 
+// OnehotEncode is a matrix of the shape and element type of rhs: row i is one at the index lhs[i]
+// and zero elsewhere; zero everywhere for an index out of range.
+func OnehotEncode(lhs, rhs *Symbol, opts ...Option) *Symbol {
+	return compose(opOnehotEncode, op.NoParams{}, opts, lhs, rhs)
+}
+
 // Ones makes ones.
 //
 // Parameters:
@@ -4749,6 +4915,11 @@ func Repeat(data *Symbol, p RepeatParams, opts ...Option) *Symbol {
 	return compose(opRepeat, p, opts, data)
 }
 
+// ResetArrays (reset_arrays) sets all elements of its inputs to zero, in place. It has no output.
+func ResetArrays(data []*Symbol, opts ...Option) *Symbol {
+	return compose(opResetArrays, ResetArraysParams{}, opts, data...)
+}
+
 // Reshape changes the shape. Of the special numbers in shape, 0 copies the extent of the input at
 // that place, -1 is computed from the size, -2 copies all extents that remain, -3 joins two and -4
 // splits one into the two numbers that follow, of which one may be -1.
@@ -4929,6 +5100,20 @@ func SamplePoisson(lam *Symbol, p SampleParams, opts ...Option) *Symbol {
 //   - DType: element type of the output; None: float32
 func SampleUniform(low, high *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleUniform, p, opts, low, high)
+}
+
+// SampleUniqueZipfian draws classes by Zipf's law, each row without replacement.
+//
+// A class from 0 to range_max-1 is drawn as exp(u·log(range_max)) - 1, rounded, for uniform u,
+// until a row has as many
+// different ones as it needs. The outputs, of type int64, are the classes in the order of drawing
+// and how many draws each row took.
+//
+// Parameters:
+//   - RangeMax: number of classes; at least 1; required
+//   - Shape: (batch, classes that each element of the batch draws)
+func SampleUniqueZipfian(p UniqueZipfianParams, opts ...Option) *Symbol {
+	return compose(opSampleUniqueZipfian, p, opts)
 }
 
 // ScatterND writes the elements of data into zeros of the given shape, at the places that indices
@@ -5409,4 +5594,14 @@ func Zeros(p InitParams, opts ...Option) *Symbol {
 // ZerosLike makes zeros in the shape and element type of its input.
 func ZerosLike(data *Symbol, opts ...Option) *Symbol {
 	return compose(opZerosLike, op.NoParams{}, opts, data)
+}
+
+// ZerosWithoutDtype makes zeros of the element type that the output's use asks for.
+//
+// Parameters:
+//   - Shape: shape of the output; extents of zero are inferred from its use
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; -1 is inferred from its use; -1 by default
+func ZerosWithoutDtype(p ZerosLaterParams, opts ...Option) *Symbol {
+	return compose(opZerosWithoutDtype, p, opts)
 }

@@ -129,11 +129,15 @@ var words = map[string][]string{
 	"string": {"", "None", "x", "float32", "csr", "(", "{", "[1]"},
 }
 
+// together is the parameter that says how many calls of an operator wait for each other: a single
+// call would wait in vain.
+const together = "ndev"
+
 // attrs chooses attributes.
 func (d *draw) attrs(o *op.Op) map[string]string {
 	attrs := map[string]string{}
 	for _, p := range o.Params() {
-		if p.Auto || !p.Required && d.below(2) == 0 {
+		if p.Auto || !p.Required && d.below(2) == 0 || p.Name == together {
 			continue
 		}
 		attrs[p.Name] = d.value(p)

@@ -1,5 +1,6 @@
 // Package contrib defines operators of MXNet's namespace contrib that belong to no other family:
-// attention with interleaved heads, and small element-wise functions.
+// attention with interleaved heads, Fourier transforms, count sketches, Hawkes processes, and small
+// element-wise functions.
 //
 // Names, attributes, shapes and semantics equal MXNet 1.9.1's; registered names begin with
 // _contrib_, generated functions with Contrib.

@@ -40,12 +40,7 @@ carry no gradient. For half-precision data all other operands are float32.`,
 			Mutates: []int{3, 4},
 			Kind:    op.Normalization,
 		},
-		Inputs: func(BatchNormParams) []op.Input {
-			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param},
-				{Name: "beta", Role: op.Param},
-				{Name: "moving_mean", Role: op.Aux, Init: `["zero", {}]`},
-				{Name: "moving_var", Role: op.Aux, Init: `["one", {}]`}}
-		},
+		Inputs:  batchNormInputs,
 		Outputs: func(BatchNormParams) []string { return []string{"output", "mean", "var"} },
 		Visible: func(p BatchNormParams) int { return visibleStats(p.OutputMeanVar) },
 		Infer:   inferBatchNorm,

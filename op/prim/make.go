@@ -16,6 +16,13 @@ type InitParams struct {
 	NPShape bool       `op:"np_shape" doc:"shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred"`
 }
 
+// ZerosLaterParams are the parameters of ZerosLater.
+type ZerosLaterParams struct {
+	Shape []int              `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
+	Ctx   string             `op:"ctx" doc:"device, as in cpu(0)"`
+	DType op.Opt[dtype.Type] `op:"dtype" default:"-1" doc:"element type of the output; -1 is inferred from its use"`
+}
+
 // FullParams are the parameters of Full.
 type FullParams struct {
 	Shape   []int      `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
@@ -67,6 +74,7 @@ type ArangeLikeParams struct {
 // The operators that make arrays from nothing.
 var (
 	Zeros      = op.Declare[InitParams]("_zeros")
+	ZerosLater = op.Declare[ZerosLaterParams]("_zeros_without_dtype")
 	Ones       = op.Declare[InitParams]("_ones")
 	Full       = op.Declare[FullParams]("_full")
 	Arange     = op.Declare[ArangeParams]("_arange")
@@ -78,6 +86,15 @@ var (
 func init() {
 	Zeros.Define(filler("Zeros makes zeros.", InitParams.desc,
 		func(InitParams) float64 { return 0 }))
+	later := filler("ZerosWithoutDtype makes zeros of the element type that the output's use asks for.",
+		ZerosLaterParams.desc, func(ZerosLaterParams) float64 { return 0 })
+	later.InferType = func(p ZerosLaterParams, _, out []dtype.Type) error {
+		if p.DType.Value() == dtype.Unknown {
+			return nil
+		}
+		return requireType("output", &out[0], p.DType.Value())
+	}
+	ZerosLater.Define(later)
 	Ones.Define(filler("Ones makes ones.", InitParams.desc, func(InitParams) float64 { return 1 }))
 	Full.Define(filler("Full makes an array of one value.", func(p FullParams) (dtype.Shape,
 		dtype.Type) {
@@ -183,6 +200,10 @@ func wantedShape(shape []int, numpy bool) dtype.Shape {
 }
 
 func (p InitParams) desc() (dtype.Shape, dtype.Type) { return p.Wanted(), p.DType }
+
+func (p ZerosLaterParams) desc() (dtype.Shape, dtype.Type) {
+	return WantedShape(p.Shape), p.DType.Value()
+}
 
 // bounds returns the first value and the end; ok is false when the end is to be inferred.
 func (p ArangeParams) bounds() (start, stop float64, ok bool) {

@@ -40,6 +40,7 @@ func init() {
 	})
 
 	attach.CUDA(Zeros, attach.CUDAFill(func(InitParams) float64 { return 0 }))
+	attach.CUDA(ZerosLater, attach.CUDAFill(func(ZerosLaterParams) float64 { return 0 }))
 	attach.CUDA(Ones, attach.CUDAFill(func(InitParams) float64 { return 1 }))
 	attach.CUDA(Full, attach.CUDAFill(func(p FullParams) float64 { return p.Value }))
 }

@@ -46,6 +46,30 @@ func TestZeroExtentsAreInferred(t *testing.T) {
 	}
 }
 
+// TestZerosOfALaterType: the element type comes from the use of the output unless it is given.
+func TestZerosOfALaterType(t *testing.T) {
+	for _, tt := range []struct {
+		attrs       map[string]string
+		given, want dtype.Type
+	}{
+		{map[string]string{}, dtype.Float64, dtype.Float64},
+		{map[string]string{}, dtype.Unknown, dtype.Unknown},
+		{map[string]string{"dtype": "-1"}, dtype.Int8, dtype.Int8},
+		{map[string]string{"dtype": "5"}, dtype.Unknown, dtype.Int8},
+	} {
+		p, err := prim.ZerosLater.ParseParams(tt.attrs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := []dtype.Type{tt.given}
+		if err := prim.ZerosLater.InferType(p, nil, out); err != nil || out[0] != tt.want {
+			t.Errorf("%v, type %v: got %v, %v, want %v", tt.attrs, tt.given, out[0], err, tt.want)
+		}
+	}
+	optest.Run(t, prim.ZerosLater.Op, optest.Case{Attrs: map[string]string{"shape": "(2,)",
+		"dtype": "4"}, Want: optest.Ops(optest.Array(dtype.Int32, []int{2}, 0, 0))})
+}
+
 func TestArangeErrors(t *testing.T) {
 	for _, tt := range []struct {
 		p    prim.ArangeParams
