@@ -179,6 +179,19 @@ type (
 	//
 	//   - BlockSize int: height and width of the blocks; 1 to 65536; required
 	BlockParams = vision.BlockParams
+	// BoxDecodeParams holds the parameters of BoxDecode.
+	//
+	//   - Std0 Opt[float64]: factor of the offset along x; 1 by default
+	//   - Std1 Opt[float64]: factor of the offset along y; 1 by default
+	//   - Std2 Opt[float64]: factor of the logarithm of the width; 1 by default
+	//   - Std3 Opt[float64]: factor of the logarithm of the height; 1 by default
+	//   - Clip Opt[float64]: upper limit of the logarithms of width and height; 0 and less: none;
+	//     -1 by default
+	//   - Format string: meaning of the four numbers of an anchor; one of center, corner, center by
+	//     default
+	//
+	// Fields of type Opt are set by [Some]: BoxDecodeParams{Std0: sym.Some(0.5)}.
+	BoxDecodeParams = vision.BoxDecodeParams
 	// BoxIoUParams holds the parameters of BoxIoU.
 	//
 	//   - Format string: meaning of the four numbers of a box; one of corner, center, corner by
@@ -325,6 +338,19 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: DeformableConvolutionParams{Workspace: sym.Some(1)}.
 	DeformableConvolutionParams = nn.DeformableConvolutionParams
+	// DeformablePSROIPoolingParams holds the parameters of DeformablePSROIPooling.
+	//
+	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data; 0 to 1;
+	//     required
+	//   - OutputDim int: number of channels of the output; at least 1; required
+	//   - GroupSize int: groups of channels along height and width of a region; at least 1;
+	//     required
+	//   - PooledSize int: height and width of the output; at least 1; required
+	//   - PartSize int: height and width of trans; 0: pooled_size; at least 0
+	//   - SamplePerPart int: samples per part and axis; 1 to 4096; 1 by default
+	//   - TransStd float64: factor of trans; 0 to 1
+	//   - NoTrans bool: leave trans out: parts are not moved
+	DeformablePSROIPoolingParams = vision.DeformablePSROIPoolingParams
 	// DiagParams holds the parameters of Diag.
 	//
 	//   - K int: which diagonal; positive above the main one
@@ -843,6 +869,15 @@ type (
 	//
 	//   - IsLog bool: compute the logarithm of the density
 	PDFParams = random.PDFParams
+	// PSROIPoolingParams holds the parameters of PSROIPooling.
+	//
+	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data; 0 to 1;
+	//     required
+	//   - OutputDim int: number of channels of the output; at least 1; required
+	//   - PooledSize int: height and width of the output; at least 1; required
+	//   - GroupSize int: groups of channels along height and width of a region; 0: pooled_size; at
+	//     least 0
+	PSROIPoolingParams = vision.PSROIPoolingParams
 	// PadParams holds the parameters of Pad.
 	//
 	//   - Mode string: what is added: a constant, the nearest element, the mirror image without the
@@ -1000,6 +1035,16 @@ type (
 	//   - PooledSize []int: height and width of the output; required
 	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data; required
 	ROIPoolingParams = vision.ROIPoolingParams
+	// RROIAlignParams holds the parameters of RROIAlign.
+	//
+	//   - PooledSize []int: height and width of the output; required
+	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data; 0 to 1;
+	//     required
+	//   - SamplingRatio Opt[int]: samples per part and axis; 0 and less: the size of a part in
+	//     elements of data, rounded up; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: RROIAlignParams{SamplingRatio: sym.Some(1)}.
+	RROIAlignParams = vision.RROIAlignParams
 	// RandIntParams holds the parameters of RandomRandInt.
 	//
 	//   - Low int: lower bound, included; required
@@ -1406,6 +1451,8 @@ var (
 	opBilinearSampler                       = op.Lookup("BilinearSampler")
 	opBipartiteMatching                     = op.Lookup("_contrib_bipartite_matching")
 	opBlockGrad                             = op.Lookup("BlockGrad")
+	opBoxDecode                             = op.Lookup("_contrib_box_decode")
+	opBoxEncode                             = op.Lookup("_contrib_box_encode")
 	opBoxIoU                                = op.Lookup("_contrib_box_iou")
 	opBoxNMS                                = op.Lookup("_contrib_box_nms")
 	opBroadcastAdd                          = op.Lookup("broadcast_add")
@@ -1459,6 +1506,7 @@ var (
 	opCumSum                                = op.Lookup("_np_cumsum")
 	opDeconvolution                         = op.Lookup("Deconvolution")
 	opDeformableConvolution                 = op.Lookup("_contrib_DeformableConvolution")
+	opDeformablePSROIPooling                = op.Lookup("_contrib_DeformablePSROIPooling")
 	opDegrees                               = op.Lookup("degrees")
 	opDepthToSpace                          = op.Lookup("depth_to_space")
 	opDiag                                  = op.Lookup("diag")
@@ -1603,6 +1651,7 @@ var (
 	opOnehotEncode                          = op.Lookup("_onehot_encode")
 	opOnes                                  = op.Lookup("_ones")
 	opOnesLike                              = op.Lookup("ones_like")
+	opPSROIPooling                          = op.Lookup("_contrib_PSROIPooling")
 	opPad                                   = op.Lookup("Pad")
 	opPick                                  = op.Lookup("pick")
 	opPlusScalar                            = op.Lookup("_plus_scalar")
@@ -1626,6 +1675,7 @@ var (
 	opROIAlign                              = op.Lookup("_contrib_ROIAlign")
 	opROIPooling                            = op.Lookup("ROIPooling")
 	opRPowerScalar                          = op.Lookup("_rpower_scalar")
+	opRROIAlign                             = op.Lookup("_contrib_RROIAlign")
 	opRadians                               = op.Lookup("radians")
 	opRandomExponential                     = op.Lookup("_random_exponential")
 	opRandomExponentialLike                 = op.Lookup("_random_exponential_like")
@@ -2049,6 +2099,39 @@ func BipartiteMatching(data *Symbol, p BipartiteMatchingParams, opts ...Option) 
 // BlockGrad returns data and stops the gradient: no gradient flows to data.
 func BlockGrad(data *Symbol, opts ...Option) *Symbol {
 	return compose(opBlockGrad, op.NoParams{}, opts, data)
+}
+
+// BoxDecode computes boxes from their positions relative to anchors, as BoxEncode gives them.
+//
+// Data has shape (b, n, 4), anchors (1, n, 4), the output (b, n, 4) with corners. The first two
+// numbers of data are multiplied by std0 and std1 and by width and height of the anchor, and added
+// to its centre. The exponentials of the others, times std2 and std3, are factors of its width and
+// height. There is no gradient.
+//
+// MXNet's name is _contrib_box_decode.
+//
+// Parameters:
+//   - Std0: factor of the offset along x; 1 by default
+//   - Std1: factor of the offset along y; 1 by default
+//   - Std2: factor of the logarithm of the width; 1 by default
+//   - Std3: factor of the logarithm of the height; 1 by default
+//   - Clip: upper limit of the logarithms of width and height; 0 and less: none; -1 by default
+//   - Format: meaning of the four numbers of an anchor; one of center, corner, center by default
+func BoxDecode(data, anchors *Symbol, p BoxDecodeParams, opts ...Option) *Symbol {
+	return compose(opBoxDecode, p, opts, data, anchors)
+}
+
+// BoxEncode computes training targets: positions of boxes relative to anchors.
+//
+// samples and matches have shape (b, n), anchors (b, n, 4), refs (b, m, 4), means and stds (4).
+// Anchors and refs are corners. Where samples is above 0.5, output0 (b, n, 4) holds the distance of
+// the centres of refs[matches] and of the anchor in widths and heights of the anchor, and the
+// logarithms of the ratios of widths and heights, each minus mean and divided by std; output1 is 1
+// there. Elsewhere, and where matches is no row of refs, both are 0. There is no gradient.
+//
+// MXNet's name is _contrib_box_encode.
+func BoxEncode(samples, matches, anchors, refs, means, stds *Symbol, opts ...Option) *Symbol {
+	return compose(opBoxEncode, op.NoParams{}, opts, samples, matches, anchors, refs, means, stds)
 }
 
 // BoxIoU computes the area of the intersection over the area of the union, for all pairs of boxes.
@@ -2612,6 +2695,33 @@ func Deconvolution(data *Symbol, p DeconvolutionParams, opts ...Option) *Symbol 
 //     default
 func DeformableConvolution(data, offset *Symbol, p DeformableConvolutionParams, opts ...Option) *Symbol {
 	return compose(opDeformableConvolution, p, opts, data, offset)
+}
+
+// DeformablePSROIPooling averages samples over moved parts of regions (Dai et al. 2017).
+//
+// Data, rois and output have the shapes of PSROIPooling. Trans has shape (r, 2·k, part_size,
+// part_size): for each of k classes, into which the output_dim channels are divided, the shift of
+// each part along x and along y, in widths and heights of the region and times trans_std. Samples
+// are interpolated between four elements; samples more than half an element outside the image do
+// not
+// count. Parts without samples, and regions of images that data does not have, give 0. rois get no
+// gradient.
+//
+// Its gradient has no gradient in turn: it jumps where samples pass elements.
+//
+// MXNet's name is _contrib_DeformablePSROIPooling.
+//
+// Parameters:
+//   - SpatialScale: factor from coordinates of regions to coordinates of data; 0 to 1; required
+//   - OutputDim: number of channels of the output; at least 1; required
+//   - GroupSize: groups of channels along height and width of a region; at least 1; required
+//   - PooledSize: height and width of the output; at least 1; required
+//   - PartSize: height and width of trans; 0: pooled_size; at least 0
+//   - SamplePerPart: samples per part and axis; 1 to 4096; 1 by default
+//   - TransStd: factor of trans; 0 to 1
+//   - NoTrans: leave trans out: parts are not moved
+func DeformablePSROIPooling(data, rois, trans *Symbol, p DeformablePSROIPoolingParams, opts ...Option) *Symbol {
+	return compose(opDeformablePSROIPooling, p, opts, data, rois, trans)
 }
 
 // Degrees converts from radians to degrees.
@@ -4235,6 +4345,25 @@ func OnesLike(data *Symbol, opts ...Option) *Symbol {
 	return compose(opOnesLike, op.NoParams{}, opts, data)
 }
 
+// PSROIPooling averages the parts of regions, each in its own channels (Dai et al. 2016).
+//
+// Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
+// (r, output_dim, pooled_size, pooled_size). Part (i, j) of channel k reads channel (k·group_size +
+// i·group_size/pooled_size)·group_size + j·group_size/pooled_size of data. Coordinates are rounded,
+// then scaled; the last row and column belong to the region. Parts without an element, and regions
+// of images that data does not have, give 0. rois get no gradient.
+//
+// MXNet's name is _contrib_PSROIPooling.
+//
+// Parameters:
+//   - SpatialScale: factor from coordinates of regions to coordinates of data; 0 to 1; required
+//   - OutputDim: number of channels of the output; at least 1; required
+//   - PooledSize: height and width of the output; at least 1; required
+//   - GroupSize: groups of channels along height and width of a region; 0: pooled_size; at least 0
+func PSROIPooling(data, rois *Symbol, p PSROIPoolingParams, opts ...Option) *Symbol {
+	return compose(opPSROIPooling, p, opts, data, rois)
+}
+
 // Pad adds elements around the spatial axes of data of shape (n, c, h, w) or (n, c, d, h, w).
 //
 // pad_width has two numbers per axis; those of the first two axes are zero.
@@ -4620,6 +4749,26 @@ func ROIPooling(data, rois *Symbol, p ROIPoolingParams, opts ...Option) *Symbol 
 //     float64 (switches is_int off)
 func RPowerScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRPowerScalar, p, opts, data)
+}
+
+// RROIAlign averages samples over the parts of rotated regions of interest (Ma et al. 2018).
+//
+// Data has shape (n, c, h, w), rois (r, 6) with rows (image, x, y, width, height, angle): centre,
+// size and degrees from the x axis to the negative y axis. The output has shape (r, c, height,
+// width). Samples are distributed evenly over a part and interpolated between four elements;
+// samples
+// more than one element outside the image are 0. A region has at least one element along each axis.
+// Regions of images that data does not have give 0.
+//
+// MXNet's name is _contrib_RROIAlign.
+//
+// Parameters:
+//   - PooledSize: height and width of the output; required
+//   - SpatialScale: factor from coordinates of regions to coordinates of data; 0 to 1; required
+//   - SamplingRatio: samples per part and axis; 0 and less: the size of a part in elements of data,
+//     rounded up; -1 by default
+func RROIAlign(data, rois *Symbol, p RROIAlignParams, opts ...Option) *Symbol {
+	return compose(opRROIAlign, p, opts, data, rois)
 }
 
 // Radians converts from degrees to radians.

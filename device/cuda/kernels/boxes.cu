@@ -37,6 +37,55 @@ KERNEL(box_iou, Pairs) {
 	}
 }
 
+// Boxes relative to anchors: centres and logarithms of sizes.
+struct Centred {
+	A at[2], size[2];
+};
+template <class P> __device__ inline Centred centred(const P *v) {
+	A w = get(v, 2) - get(v, 0), h = get(v, 3) - get(v, 1);
+	return Centred{{get(v, 0) + w * (A)0.5, get(v, 1) + h * (A)0.5}, {w, h}};
+}
+struct Encode {
+	T *out, *mask; // either may be missing
+	const T *samples, *matches, *anchors, *refs, *means, *stds;
+	Int count, n, m;
+};
+KERNEL(box_encode, Encode) {
+	EACH(i, k.count) {
+		A match = get(k.matches, i);
+		bool valid = get(k.samples, i) > (A)0.5 && match > -1 && match < (A)k.m;
+		Centred a = centred(k.anchors + 4 * i), r = a;
+		if (valid) r = centred(k.refs + (i / k.n * k.m + (Int)match) * 4);
+		for (int c = 0; c < 4; c++) {
+			A v = c < 2 ? (r.at[c] - a.at[c]) / a.size[c] : gx_log(r.size[c - 2] / a.size[c - 2]);
+			if (k.out)
+				put(k.out, 4 * i + c, valid ? (v - get(k.means, c)) / get(k.stds, c) : (A)0);
+			if (k.mask) put(k.mask, 4 * i + c, valid ? (A)1 : (A)0);
+		}
+	}
+}
+struct Decode {
+	T *out;
+	const T *data, *anchors;
+	Int count, n, corner;
+	double std[4], clip;
+};
+KERNEL(box_decode, Decode) {
+	EACH(i, k.count) {
+		const T *v = k.anchors + i % k.n * 4;
+		Centred a{{get(v, 0), get(v, 1)}, {get(v, 2), get(v, 3)}};
+		if (k.corner) a = centred(v);
+		for (int c = 0; c < 2; c++) {
+			A size = get(k.data, 4 * i + 2 + c) * (A)k.std[2 + c];
+			if (k.clip > 0 && !(size < (A)k.clip)) size = (A)k.clip;
+			A half = gx_exp(size) * a.size[c] * (A)0.5,
+			  centre = get(k.data, 4 * i + c) * (A)k.std[c] * a.size[c] + a.at[c];
+			put(k.out, 4 * i + c, centre - half);
+			put(k.out, 4 * i + 2 + c, centre + half);
+		}
+	}
+}
+
 // greedy visits places 0 to n-1 and keeps a place unless hits(a, b) is true for an earlier kept
 // place a. It stops after limit places; kept[i] is the i-th kept place. It returns their number.
 // All threads of a block call it.

@@ -240,6 +240,256 @@ KERNEL(roi_pool, Regions) {
 	}
 }
 
+// Rotated regions: rows (image, x, y, width, height, angle).
+KERNEL(rroi_align, Regions) {
+	Int parts = k.oh * k.ow;
+	EACH(i, k.rois_count * k.channels * parts) {
+		Int part = i % parts, c = i / parts % k.channels;
+		const T *row = k.rois + i / parts / k.channels * 6;
+		A centre[2], angle = (A)((double)get(row, 5) * 3.14159265358979323846 / 180),
+			sine = gx_sin(angle), cosine = gx_cos(angle);
+		Region r;
+		r.image = whole(get(row, 0));
+		for (int a = 0; a < 2; a++) {
+			A size = get(row, 4 - a) * (A)k.scale;
+			if (size < 1) size = 1;
+			centre[a] = get(row, 2 - a) * (A)k.scale, r.start[a] = -size / 2;
+			r.part[a] = size / (A)(a ? k.ow : k.oh);
+			r.count[a] = k.samples > 0 ? k.samples : whole(gx_ceil(r.part[a]));
+		}
+		if (r.image < 0 || r.image >= k.images) {
+			put(k.out, i, (A)0);
+			continue;
+		}
+		const T *p = k.in + (r.image * k.channels + c) * k.h * k.w;
+		A sum = 0;
+		for (Int n = 0; n < r.count[0] * r.count[1]; n++) {
+			A at[2];
+			for (int a = 0; a < 2; a++) {
+				Int q = a ? part % k.ow : part / k.ow, s = a ? n % r.count[1] : n / r.count[1];
+				at[a] = r.start[a] + (A)q * r.part[a] +
+					((A)s + (A)0.5) * r.part[a] / (A)r.count[a];
+			}
+			A v = at[0] * cosine - at[1] * sine + centre[0],
+			  u = at[1] * cosine + at[0] * sine + centre[1];
+			if (!(v >= -1 && v <= (A)k.h && u >= -1 && u <= (A)k.w) || k.h == 0 || k.w == 0)
+				continue;
+			Side y = between(v, k.h), x = between(u, k.w);
+			sum += ((A)1 - y.f) * ((A)1 - x.f) * get(p, y.lo * k.w + x.lo) +
+				((A)1 - y.f) * x.f * get(p, y.lo * k.w + x.hi);
+			sum += y.f * ((A)1 - x.f) * get(p, y.hi * k.w + x.lo) +
+				y.f * x.f * get(p, y.hi * k.w + x.hi);
+		}
+		put(k.out, i, sum / (A)(r.count[0] * r.count[1]));
+	}
+}
+
+// Pooling in which every part of a region reads channels of its own.
+struct Parts {
+	T *out;
+	const T *in, *rois, *data, *trans; // trans may be missing
+	Int images, planes, h, w, rows;    // planes of data, regions
+	Int channels, pooled, groups;
+	Int parts, samples, classes; // of moved parts
+	double scale, std;
+};
+struct Frame {
+	Int image;
+	A start[2], size[2]; // along rows, columns
+};
+__device__ inline Frame frame(const Parts &k, Int n, A shift) {
+	Frame f;
+	f.image = whole(get(k.rois, 5 * n));
+	if (f.image >= k.images) f.image = -1;
+	for (int a = 0; a < 2; a++) {
+		f.start[a] = gx_round(get(k.rois, 5 * n + 2 - a)) * (A)k.scale - shift;
+		f.size[a] = (gx_round(get(k.rois, 5 * n + 4 - a)) + 1) * (A)k.scale - shift - f.start[a];
+		if (f.size[a] < (A)0.1) f.size[a] = (A)0.1;
+	}
+	return f;
+}
+__device__ inline Int plane_of(const Parts &k, Int channel, Int row, Int col) {
+	return (channel * k.groups + row * k.groups / k.pooled) * k.groups +
+		col * k.groups / k.pooled;
+}
+// The elements from lo to hi of part i along an axis of n elements.
+__device__ inline void span(const Parts &k, const Frame &f, int a, Int i, Int n, Int *lo,
+	Int *hi) {
+	A part = f.size[a] / (A)k.pooled;
+	*lo = cut(whole(gx_floor((A)i * part + f.start[a])), n);
+	*hi = cut(whole(gx_ceil((A)(i + 1) * part + f.start[a])), n);
+}
+KERNEL(psroi, Parts) {
+	Int parts = k.pooled * k.pooled;
+	EACH(i, k.rows * k.channels * parts) {
+		Int row = i / k.pooled % k.pooled, col = i % k.pooled, top, bottom, left, right;
+		Frame f = frame(k, i / parts / k.channels, 0);
+		span(k, f, 0, row, k.h, &top, &bottom);
+		span(k, f, 1, col, k.w, &left, &right);
+		if (f.image < 0 || top >= bottom || left >= right) {
+			put(k.out, i, (A)0);
+			continue;
+		}
+		const T *p = k.in + (f.image * k.planes + plane_of(k, i / parts % k.channels, row, col)) *
+			k.h * k.w;
+		A sum = 0;
+		for (Int y = top; y < bottom; y++)
+			for (Int x = left; x < right; x++) sum += get(p, y * k.w + x);
+		put(k.out, i, sum / (A)((bottom - top) * (right - left)));
+	}
+}
+// The parts along an axis that read the channels of group g.
+__device__ inline Int first_part(const Parts &k, Int g) {
+	return (g * k.pooled + k.groups - 1) / k.groups;
+}
+KERNEL(psroi_grad, Parts) { /* in is the gradient of the averages */
+	EACH(i, k.images * k.planes * k.h * k.w) {
+		Int y = i / k.w % k.h, x = i % k.w, plane = i / (k.h * k.w) % k.planes,
+			image = i / (k.h * k.w) / k.planes, channel = plane / (k.groups * k.groups),
+			gy = plane / k.groups % k.groups, gx = plane % k.groups;
+		A sum = 0;
+		for (Int n = 0; n < k.rows && channel < k.channels; n++) {
+			Frame f = frame(k, n, 0);
+			if (f.image != image) continue;
+			for (Int row = first_part(k, gy); row < first_part(k, gy + 1); row++) {
+				Int top, bottom, left, right;
+				span(k, f, 0, row, k.h, &top, &bottom);
+				if (y < top || y >= bottom) continue;
+				for (Int col = first_part(k, gx); col < first_part(k, gx + 1); col++) {
+					span(k, f, 1, col, k.w, &left, &right);
+					if (x >= left && x < right)
+						sum += get(k.in, ((n * k.channels + channel) * k.pooled + row) * k.pooled +
+							col) / (A)((bottom - top) * (right - left));
+				}
+			}
+		}
+		put(k.out, i, sum);
+	}
+}
+
+// Moved parts: at is the index of a part's shift along x, start and step those of its samples.
+struct Moved {
+	Int at;
+	A start[2], step[2];
+};
+__device__ inline Moved moved(const Parts &k, const Frame &f, Int n, Int channel, Int row,
+	Int col) {
+	Moved m;
+	Int part[2] = {row, col}, place[2];
+	for (int a = 0; a < 2; a++)
+		place[a] = whole(gx_floor((A)part[a] / (A)k.pooled * (A)k.parts));
+	m.at = ((n * k.classes + channel / (k.channels / k.classes)) * 2 * k.parts + place[0]) *
+			k.parts + place[1];
+	for (int a = 0; a < 2; a++) {
+		A size = f.size[a] / (A)k.pooled;
+		m.start[a] = (A)part[a] * size + f.start[a], m.step[a] = size / (A)k.samples;
+		if (k.trans)
+			m.start[a] += get(k.trans, m.at + (1 - a) * k.parts * k.parts) * (A)k.std * f.size[a];
+	}
+	return m;
+}
+// The elements on both sides of sample s along an axis; returns whether the sample counts.
+__device__ inline bool moved_sample(const Moved &m, int a, Int s, Int n, Side *side) {
+	A v = m.start[a] + (A)s * m.step[a];
+	if (!(v >= (A)-0.5 && v <= (A)n - (A)0.5) || n == 0) return false;
+	v = v < 0 ? (A)0 : v > (A)(n - 1) ? (A)(n - 1) : v;
+	A lo = gx_floor(v);
+	*side = Side{(Int)lo, (Int)gx_ceil(v), v - lo};
+	return true;
+}
+// The number of samples of a part that count.
+__device__ inline Int counted(const Parts &k, const Moved &m) {
+	Int rows = 0, cols = 0;
+	Side s;
+	for (Int i = 0; i < k.samples; i++) {
+		rows += moved_sample(m, 0, i, k.h, &s);
+		cols += moved_sample(m, 1, i, k.w, &s);
+	}
+	return rows * cols;
+}
+KERNEL(moved_psroi, Parts) {
+	Int parts = k.pooled * k.pooled;
+	EACH(i, k.rows * k.channels * parts) {
+		Int row = i / k.pooled % k.pooled, col = i % k.pooled, channel = i / parts % k.channels,
+			n = i / parts / k.channels, count = 0;
+		Frame f = frame(k, n, (A)0.5);
+		Moved m = moved(k, f, n, channel, row, col);
+		const T *p = k.in + (f.image * k.planes + plane_of(k, channel, row, col)) * k.h * k.w;
+		A sum = 0;
+		for (Int a = 0; a < k.samples && f.image >= 0; a++) {
+			Side y, x;
+			if (!moved_sample(m, 0, a, k.h, &y)) continue;
+			for (Int b = 0; b < k.samples; b++) {
+				if (!moved_sample(m, 1, b, k.w, &x)) continue;
+				count++;
+				sum += ((A)1 - y.f) * ((A)1 - x.f) * get(p, y.lo * k.w + x.lo) +
+					((A)1 - y.f) * x.f * get(p, y.lo * k.w + x.hi) +
+					y.f * ((A)1 - x.f) * get(p, y.hi * k.w + x.lo) +
+					y.f * x.f * get(p, y.hi * k.w + x.hi);
+			}
+		}
+		put(k.out, i, count ? sum / (A)count : (A)0);
+	}
+}
+KERNEL(moved_psroi_grad, Parts) { /* in is the gradient of the averages, out that of data */
+	EACH(i, k.images * k.planes * k.h * k.w) {
+		Int at[2] = {i / k.w % k.h, i % k.w}, plane = i / (k.h * k.w) % k.planes,
+			image = i / (k.h * k.w) / k.planes, channel = plane / (k.groups * k.groups),
+			gy = plane / k.groups % k.groups, gx = plane % k.groups;
+		A sum = 0;
+		for (Int n = 0; n < k.rows && channel < k.channels; n++) {
+			Frame f = frame(k, n, (A)0.5);
+			if (f.image != image) continue;
+			for (Int row = first_part(k, gy); row < first_part(k, gy + 1); row++)
+				for (Int col = first_part(k, gx); col < first_part(k, gx + 1); col++) {
+					Moved m = moved(k, f, n, channel, row, col);
+					A weight[2] = {0, 0};
+					Side s;
+					for (int a = 0; a < 2; a++)
+						for (Int j = 0; j < k.samples; j++)
+							if (moved_sample(m, a, j, a ? k.w : k.h, &s))
+								weight[a] += share(s, at[a]);
+					if (weight[0] == 0 || weight[1] == 0) continue;
+					sum += get(k.in, ((n * k.channels + channel) * k.pooled + row) * k.pooled +
+						col) * weight[0] * weight[1] / (A)counted(k, m);
+				}
+		}
+		put(k.out, i, sum);
+	}
+}
+KERNEL(moved_psroi_trans, Parts) { /* the gradient of trans, shift by shift */
+	Int area = k.parts * k.parts, factor = k.channels / k.classes;
+	EACH(i, k.rows * k.classes * 2 * area) {
+		Int down = i / area % 2, class_of = i / area / 2 % k.classes, n = i / area / 2 / k.classes;
+		Frame f = frame(k, n, (A)0.5);
+		A total = 0;
+		for (Int c = 0; c < factor * k.pooled * k.pooled && f.image >= 0; c++) {
+			Int channel = class_of * factor + c / (k.pooled * k.pooled),
+				row = c / k.pooled % k.pooled, col = c % k.pooled;
+			Moved m = moved(k, f, n, channel, row, col);
+			if (m.at + down * area != i) continue;
+			const T *p = k.data + (f.image * k.planes + plane_of(k, channel, row, col)) * k.h *
+				k.w;
+			A sum = 0;
+			for (Int a = 0; a < k.samples; a++) {
+				Side y, x;
+				if (!moved_sample(m, 0, a, k.h, &y)) continue;
+				for (Int b = 0; b < k.samples; b++) {
+					if (!moved_sample(m, 1, b, k.w, &x)) continue;
+					A v00 = get(p, y.lo * k.w + x.lo), v01 = get(p, y.lo * k.w + x.hi),
+						v10 = get(p, y.hi * k.w + x.lo), v11 = get(p, y.hi * k.w + x.hi);
+					sum += down ? (v10 - v00) * ((A)1 - x.f) + (v11 - v01) * x.f
+						: (v01 - v00) * ((A)1 - y.f) + (v11 - v10) * y.f;
+				}
+			}
+			if (sum != 0)
+				total += get(k.in, ((n * k.channels + channel) * k.pooled + row) * k.pooled + col) *
+					sum / (A)counted(k, m) * (A)k.std * f.size[down ? 0 : 1];
+		}
+		put(k.out, i, total);
+	}
+}
+
 // Grids of points, [images][2][oh][ow], from matrices of two rows and three columns or
 // displacements; element types of grids are known at run time.
 struct Grid {
