@@ -26,10 +26,18 @@ var (
 const (
 	playCase   = "GLUON_TEST_CASE"
 	playPrefix = "GLUON_TEST_PREFIX"
+	jobFolder  = "GLUON_TEST_JOB"
 )
+
+// jobPlay is the program of the processes of a job that a test starts; nil where jobs are not
+// supported.
+var jobPlay func() int
 
 // TestMain lets the test's own binary be the process that is killed.
 func TestMain(m *testing.M) {
+	if os.Getenv(jobFolder) != "" && jobPlay != nil {
+		os.Exit(jobPlay())
+	}
 	if name := os.Getenv(playCase); name != "" {
 		c := resumeCases[name]
 		text, err := c.run(os.Getenv(playPrefix), func(int) error {

@@ -8,6 +8,7 @@ import (
 
 	"gomx/checkpoint"
 	dataio "gomx/io"
+	"gomx/kvstore"
 	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -20,6 +21,7 @@ import (
 // and the states of the loaders, metrics and values that Resume was given.
 type Run struct {
 	path   string
+	job    *kvstore.KV // store of the job; nil: there is no job
 	params *Params
 	t      *Trainer
 	states []dataio.Stateful
@@ -45,15 +47,34 @@ type Run struct {
 // The program makes network, trainer and loader as before, calls Init or Load, and then Resume,
 // before the first step. The file is prefix.resume; remove it to begin anew. The states are loaders
 // of package gluon/data, iterators of package io, metrics, and other values by Keep, in the same
-// order in each process. In the jobs of several processes Resume is an error.
+// order in each process.
+//
+// # Jobs
+//
+// In a job each worker has a file of its own, prefix.worker-0.resume and so on, which it needs when
+// the launcher starts it again while the job goes on. It continues at its place, repeats without
+// pushing the steps that it has taken part in since its last Save, and pushes the next one. With
+// dist_sync the job ends with the parameters of one in which nobody dies, bit for bit. Where the
+// servers run the optimizer, Save may come after any number of steps; metrics of repeated steps are
+// exact if it comes after each. Where the workers do, Save is called after each step.
+//
+// In a job with a folder for snapshots (gomx launch --snapshots) Save also writes a snapshot of the
+// servers: all workers call it after the same steps. Gomx launch --resume then continues the whole
+// job from the last one. Without snapshots a job that has ended as a whole begins anew, and the files
+// of its workers are an error.
 func Resume(prefix string, params *Params, t *Trainer, states ...dataio.Stateful) (*Run, error) {
-	r := &Run{path: checkpoint.RunPath(prefix), params: params, t: t, states: states}
+	r := &Run{params: params, t: t, states: states}
 	err := r.check()
+	if err == nil && t.config.kind.Job {
+		r.job, err = t.join()
+		prefix = fmt.Sprintf("%s.worker-%d", prefix, t.Rank())
+	}
+	r.path = checkpoint.RunPath(prefix)
 	if err == nil {
 		err = checkpoint.RemoveTemporary(prefix)
 	}
 	if err == nil {
-		err = trainer.ReadRun(r.path, r.restore)
+		err = r.read()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("gluon: Resume: %w", err)
@@ -61,15 +82,23 @@ func Resume(prefix string, params *Params, t *Trainer, states ...dataio.Stateful
 	return r, nil
 }
 
+// read takes over the file of the run, if there is one.
+func (r *Run) read() error {
+	path := r.path
+	if r.job != nil {
+		var err error
+		if path, err = r.latest(); err != nil || path == "" {
+			return err
+		}
+	}
+	return trainer.ReadRun(path, r.restore)
+}
+
 // check reports what cannot be resumed.
 func (r *Run) check() error {
 	c := &r.t.config
 	switch {
-	case c.kind.Job:
-		return fmt.Errorf("with the store %s, whose servers or other workers have a part of the "+
-			"run",
-			c.kind.Name)
-	case c.onStore.Or(false):
+	case c.onStore.Or(false) && !c.kind.Job:
 		return errors.New("with UpdateOnStore(true): the store has the optimizer's states")
 	case c.compression.Kind != compress.None:
 		return errors.New("with Compress: what compression leaves for later batches is not saved")
@@ -84,6 +113,9 @@ func (r *Run) check() error {
 	return nil
 }
 
+// onServers reports whether the servers of a job have the optimizer and its states.
+func (r *Run) onServers() bool { return r.job != nil && r.t.config.onStore.Or(false) }
+
 // Resumed reports whether the loop continues an earlier process.
 func (r *Run) Resumed() bool { return r.found }
 
@@ -92,10 +124,14 @@ type runRecord struct {
 	trainer.Run
 	States [][]byte       `json:"states"` // in the order of the arguments of Resume
 	Rate   *trainer.Exact `json:"rate,omitempty"`
+	// Factor of gradients in the optimizer of the servers of a job; 0: they have none yet.
+	Factor trainer.Exact `json:"factor,omitempty"`
 }
 
 // Save writes the file of the run. It is called between two steps, and waits for the values. A
 // process that is killed meanwhile leaves the file as it was.
+//
+// In a job each worker calls it for itself; with snapshots it waits for the others.
 func (r *Run) Save() (err error) {
 	defer op.Recover(&err)
 	if err := r.save(); err != nil {
@@ -115,6 +151,9 @@ func (r *Run) save() error {
 		exact := trainer.Exact(rate)
 		rec.Rate = &exact
 	}
+	if r.onServers() {
+		rec.Factor, rec.Params = trainer.Exact(r.t.factor), nil
+	}
 	for i, s := range r.states {
 		text, err := s.State()
 		if err != nil {
@@ -131,6 +170,11 @@ func (r *Run) save() error {
 			for k, a := range p.All() {
 				arrays = append(arrays, checkpoint.Named{Name: gradKey(k, name), Array: a.Grad()})
 			}
+		}
+	}
+	if r.job != nil {
+		if err := r.snapshot(rec, arrays); err != nil {
+			return err
 		}
 	}
 	return trainer.WriteRun(r.path, rec, arrays)
@@ -155,12 +199,17 @@ func (r *Run) identity() []trainer.Identity {
 	for name, p := range r.params.All() {
 		fmt.Fprintln(names, name, p.DType, len(p.Shape))
 	}
-	return []trainer.Identity{
+	list := []trainer.Identity{
 		{Name: "network", Value: fmt.Sprintf("%d parameters, checksum %08x", len(r.params.names),
 			names.Sum32())},
 		r.t.core.OptimizerIdentity(),
 		{Name: "loss scale", Value: fmt.Sprint(r.t.core.Scaler != nil)},
 		{Name: "number of states", Value: fmt.Sprint(len(r.states))}}
+	if r.job != nil {
+		list = append(list, trainer.Identity{Name: "worker", Value: fmt.Sprintf("%d of %d",
+			r.t.Rank(), r.t.Workers())})
+	}
+	return list
 }
 
 // restore takes over all of a run.
@@ -179,16 +228,16 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 	if len(rec.States) != len(r.states) {
 		return fmt.Errorf("it has %d states, want %d", len(rec.States), len(r.states))
 	}
-	for name, p := range r.params.distinct() {
-		if err := p.restore(name, arrays); err != nil {
-			return err
-		}
+	if err := r.restoreParams(arrays); err != nil {
+		return err
 	}
 	if err := r.t.attach(); err != nil {
 		return err
 	}
-	if err := r.t.core.Restore(&rec.Run, arrays); err != nil {
-		return err
+	if !r.onServers() {
+		if err := r.t.core.Restore(&rec.Run, arrays); err != nil {
+			return err
+		}
 	}
 	if rec.Rate != nil {
 		if err := r.t.core.Updater().SetLR(float64(*rec.Rate)); err != nil {
@@ -202,7 +251,22 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 	}
 	r.t.core.Scaler.Restore(rec.Scale)
 	r.t.steps, r.found = rec.Steps, true
+	if r.job != nil && rec.Steps > 0 {
+		if err := r.rejoin(rec, arrays); err != nil {
+			return err
+		}
+	}
 	nd.SetRandomState(rec.Random)
+	return nil
+}
+
+// restoreParams takes over the values of all parameters.
+func (r *Run) restoreParams(arrays map[string]*nd.Array) error {
+	for name, p := range r.params.distinct() {
+		if err := p.restore(name, arrays); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

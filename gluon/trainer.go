@@ -27,6 +27,10 @@ import (
 // already; frozen parameters keep the values of each worker. Running statistics are the averages
 // over all workers if the servers run the optimizer, otherwise they are each worker's own.
 //
+// A worker that takes the place of a dead one, or that belongs to a job which continues from a
+// snapshot, repeats the steps that the servers know: its Step pushes nothing in them. Resume says
+// how it continues at its place instead of at its first step.
+//
 // A parameter takes part while its GradReq is not GradNull; its multipliers LRMult and WDMult may
 // change at any time, unless a store runs the optimizer.
 //
@@ -45,6 +49,7 @@ type Trainer struct {
 	owned  *kvstore.KV    // store of core that Close closes; nil: there is none
 	factor float64        // of gradients, in the optimizer that the store runs
 	summed bool           // AllreduceGrads has been called since the last update
+	behind uint64         // steps of an earlier process in this worker's place that are left to repeat
 }
 
 // gradients are the gradients of the parameters that take part in a step, by name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -170,4 +171,37 @@ func TestTrainerNeedsSums(t *testing.T) {
 		return tr.Close()
 	})
 	ok(t, errors.Join(err, cl.Wait()))
+}
+
+// A job that begins anew does not continue the files of another one.
+func TestResumeNeedsItsJob(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "net")
+	for life := range 2 {
+		cl := cluster.Start(cluster.Config{})
+		err := cl.Work(t.Context(), func(ctx context.Context, rank int) error {
+			net := plain()
+			if err := net.Init(nil); err != nil {
+				return err
+			}
+			tr, err := gluon.NewTrainer(net.Params(), optimizer.SGD{LR: 0.1}, gluon.InJob(ctx),
+				gluon.Store("dist_sync"))
+			if err != nil {
+				return err
+			}
+			run, err := gluon.Resume(prefix, net.Params(), tr)
+			if life == 1 {
+				if err == nil || !strings.Contains(err.Error(), "--snapshots and --resume") {
+					t.Errorf("files of another job: %v, want an error", err)
+				}
+				return tr.Close()
+			}
+			if err != nil || run.Resumed() {
+				return fmt.Errorf("resumed %v, %w", run.Resumed(), err)
+			}
+			x, y := samples(0, 6)
+			backward(net, x, y, nil)
+			return errors.Join(tr.Step(6), run.Save(), tr.Close())
+		})
+		ok(t, errors.Join(err, cl.Wait()))
+	}
 }

@@ -28,13 +28,22 @@ func (t *Trainer) Step(batch int, opts ...StepOption) (err error) {
 	if err := t.prepare(batch, opts); err != nil {
 		return fmt.Errorf("gluon: Step: %w", err)
 	}
-	if err := t.core.Reduce(&t.grads); err != nil {
+	if err := t.reduce(); err != nil {
 		return fmt.Errorf("gluon: Step: %w", err)
 	}
 	if err := t.update(); err != nil {
 		return fmt.Errorf("gluon: Step: %w", err)
 	}
 	return nil
+}
+
+// reduce adds up the gradients for an optimizer in this process.
+func (t *Trainer) reduce() error {
+	if t.behind > 0 && t.core.Store() == nil {
+		t.behind--
+		return t.core.Recall(&t.grads)
+	}
+	return t.core.Reduce(&t.grads)
 }
 
 // AllreduceGrads adds up the gradients over devices and workers, into the gradients of all devices.
@@ -61,6 +70,10 @@ func (t *Trainer) sum() error {
 		return err
 	}
 	t.summed = true
+	if t.behind > 0 {
+		t.behind--
+		return t.core.Recall(&t.grads)
+	}
 	return t.core.ReduceAll(&t.grads)
 }
 
@@ -114,13 +127,11 @@ func (t *Trainer) prepare(batch int, opts []StepOption) error {
 	if t.core.Scaler != nil {
 		factor /= t.core.Scaler.Value()
 	}
-	u := t.core.Updater()
 	if t.core.Store() == nil {
-		u.RescaleBy(factor)
-		t.factor = factor
-		for i, p := range t.params {
-			u.SetMults(t.names[i], p.LRMult, p.WDMult)
+		if !t.config.onStore.Or(false) || t.factor == 0 { // else a run before has given the store one
+			t.factor = factor
 		}
+		t.settle()
 	}
 	if err := t.open(); err != nil {
 		return err
@@ -136,6 +147,15 @@ func (t *Trainer) prepare(batch int, opts []StepOption) error {
 		}
 	}
 	return nil
+}
+
+// settle gives the optimizer the factor of gradients and the multipliers of the parameters.
+func (t *Trainer) settle() {
+	u := t.core.Updater()
+	u.RescaleBy(t.factor)
+	for i, p := range t.params {
+		u.SetMults(t.names[i], p.LRMult, p.WDMult)
+	}
 }
 
 // gather collects the gradients of the parameters that take part in the step. A stale one is an
@@ -190,7 +210,11 @@ func (t *Trainer) noValues(i int) error {
 func (t *Trainer) update() error {
 	t.summed = false
 	t.steps++
-	if err := t.core.Step(&t.grads, t.steps); err != nil {
+	step := func() error { return t.core.Step(&t.grads, t.steps) }
+	if t.behind > 0 {
+		step = t.repeat
+	}
+	if err := step(); err != nil {
 		return err
 	}
 	if u := t.core.Updater(); t.core.Store() != nil {

@@ -44,22 +44,63 @@ func (t *Trainer) open() error {
 		t.opened = true
 		return t.core.ReduceWith(c.ctx, c.kind.Name, c.compression)
 	}
-	kv := kvstore.Wrap(c.kv)
-	if c.kv == nil {
-		var err error
-		if t.owned, err = kvstore.Open(c.ctx, c.kind.Name, c.storeOptions...); err != nil {
-			if c.kind.Job && kvstore.JobOf(c.ctx) == nil {
-				return fmt.Errorf("%w: gluon.InJob gives the context of the job", err)
-			}
-			return err
-		}
-		kv = t.owned
+	kv, err := t.join()
+	if err != nil {
+		return err
+	}
+	if err := t.catchUp(kv); err != nil {
+		return err
 	}
 	if err := t.enter(kv); err != nil {
 		return err
 	}
 	t.opened = true
 	return nil
+}
+
+// join returns the store that the trainer has been given, or the store that its options name, which
+// the first call opens.
+func (t *Trainer) join() (*kvstore.KV, error) {
+	c := &t.config
+	if c.kv != nil {
+		return kvstore.Wrap(c.kv), nil
+	}
+	if t.owned != nil {
+		return t.owned, nil
+	}
+	kv, err := kvstore.Open(c.ctx, c.kind.Name, c.storeOptions...)
+	if err != nil {
+		if c.kind.Job && kvstore.JobOf(c.ctx) == nil {
+			return nil, fmt.Errorf("%w: gluon.InJob gives the context of the job", err)
+		}
+		return nil, err
+	}
+	t.owned = kv
+	return kv, nil
+}
+
+// catchUp finds out how many steps an earlier process in this worker's place has taken part in that
+// this process has not made yet.
+func (t *Trainer) catchUp(kv *kvstore.KV) error {
+	r := kv.Resumed()
+	if r < t.steps {
+		return fmt.Errorf("the worker continues at step %d, the store %s has %d", t.steps, kv.Name(),
+			r)
+	}
+	if t.behind = r - t.steps; t.behind > 1 && !t.config.onStore.Or(false) {
+		return fmt.Errorf("an earlier process in the place of worker %d has made %d steps, and this "+
+			"one knows %d: want Save of gluon.Resume after each step, or the optimizer on the servers",
+			kv.Rank(), r, t.steps)
+	}
+	return nil
+}
+
+// repeat takes the place of a step for a worker that is behind: the store has its gradients.
+func (t *Trainer) repeat() error {
+	if t.behind--; t.behind > 0 {
+		return nil
+	}
+	return t.core.Store().Pull()
 }
 
 // enter makes the core use an open store.

@@ -135,6 +135,10 @@ func (s *Store) update(grads map[string]*nd.Array) error {
 	return nil
 }
 
+// Pull takes all parameters and auxiliary states from the store, for a worker that takes the place of
+// another one.
+func (s *Store) Pull() error { return s.pull() }
+
 // KV returns the store.
 func (s *Store) KV() *kvstore.KV { return s.kv }
 

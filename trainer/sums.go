@@ -43,7 +43,8 @@ func (t *Trainer) ReduceWith(ctx context.Context, name string, c compress.Method
 
 // ReduceIn lets a store of several processes add up the gradients of all workers; the optimizer
 // stays in this process. Every worker of the store calls it. The trained parameters take the values
-// of worker 0.
+// of worker 0; those of a worker that takes the place of another one, or of a job that continues
+// from a snapshot, keep their values.
 func (t *Trainer) ReduceIn(ctx context.Context, store kvstore.Store) error {
 	kv := kvstore.Wrap(store)
 	if !kv.Sums() {
@@ -59,6 +60,9 @@ func (t *Trainer) ReduceIn(ctx context.Context, store kvstore.Store) error {
 		if err := kv.Init(ctx, p.Name, p.Weights[0]); err != nil {
 			return err
 		}
+		if kv.Resumed() > 0 {
+			continue // the store has the last sums, not the parameters
+		}
 		if err := kv.Pull(p.Name, -i, p.Weights...); err != nil {
 			return err
 		}
@@ -70,13 +74,18 @@ func (t *Trainer) ReduceIn(ctx context.Context, store kvstore.Store) error {
 // Reduce replaces the gradients of the first device by the sums over all devices, and over all
 // workers after ReduceIn. It adds them in the order of the devices, by pairs, so that results
 // repeat. It begins with the last parameter, whose gradient is ready first.
-func (t *Trainer) Reduce(g Gradients) error { return t.reduce(g, 1) }
+func (t *Trainer) Reduce(g Gradients) error { return t.reduce(g, 1, (*sums).add) }
 
 // ReduceAll is Reduce that replaces the gradients of all devices by the sums.
-func (t *Trainer) ReduceAll(g Gradients) error { return t.reduce(g, math.MaxInt) }
+func (t *Trainer) ReduceAll(g Gradients) error { return t.reduce(g, math.MaxInt, (*sums).add) }
 
-// reduce replaces the gradients of so many devices by the sums.
-func (t *Trainer) reduce(g Gradients, devices int) error {
+// Recall replaces the gradients of all devices by the sums of the last round of the store. It is
+// Reduce for a worker that takes the place of another one, which has taken part in the round.
+func (t *Trainer) Recall(g Gradients) error { return t.reduce(g, math.MaxInt, (*sums).recall) }
+
+// reduce replaces the gradients of so many devices by the sums that take finds.
+func (t *Trainer) reduce(g Gradients, devices int, take func(s *sums, name string, priority int,
+	grads []*nd.Array, n int) error) error {
 	for i := len(t.params) - 1; i >= 0; i-- {
 		p := &t.params[i]
 		if len(p.Weights) == 1 && (t.sums == nil || !t.sums.shared) {
@@ -92,7 +101,7 @@ func (t *Trainer) reduce(g Gradients, devices int) error {
 				return err
 			}
 		}
-		if err := t.sums.add(p.Name, -i, list, min(devices, len(list))); err != nil {
+		if err := take(t.sums, p.Name, -i, list, min(devices, len(list))); err != nil {
 			return err
 		}
 	}
@@ -108,4 +117,9 @@ func (s *sums) add(name string, priority int, grads []*nd.Array, n int) error {
 		s.known[name] = true
 	}
 	return s.kv.PushPull(name, priority, grads, grads[:n])
+}
+
+// recall replaces the first n gradients of a parameter by the sum of the last round.
+func (s *sums) recall(name string, priority int, grads []*nd.Array, n int) error {
+	return s.kv.Pull(name, priority, grads[:n]...)
 }

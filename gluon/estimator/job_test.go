@@ -3,11 +3,13 @@ package estimator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"gomx/gluon"
 	"gomx/gluon/data"
@@ -17,6 +19,7 @@ import (
 	"gomx/initializer"
 	"gomx/internal/cluster"
 	"gomx/internal/nettest"
+	"gomx/kvstore"
 	"gomx/optimizer"
 )
 
@@ -99,4 +102,74 @@ func fitInJob(t *testing.T, workers, n int, trainer []gluon.TrainerOption,
 		files = append(files, f.Name())
 	}
 	return params, files
+}
+
+// A worker that dies in the middle of an epoch continues the run of the job, also if it has saved
+// its place some steps before.
+func TestFitResumesInJob(t *testing.T) {
+	cut := errors.New("cut")
+	job := func(after, every int) []float32 {
+		t.Helper()
+		cl := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Heartbeat: 50 * time.Millisecond,
+			Dead: time.Second})
+		var params []float32
+		prefix := filepath.Join(t.TempDir(), "net")
+		life := func(ctx context.Context, rank, after int) (int, error) {
+			net, err := dense(3)
+			if err != nil {
+				return 0, err
+			}
+			kv, err := kvstore.Open(ctx, "dist_sync")
+			if err != nil {
+				return 0, err
+			}
+			n := 0
+			h, err := estimator.Fit(ctx, net, loss.SoftmaxCE{}, data.NewLoader(points(24), 4,
+				data.Shuffle(2)), estimator.Epochs(3),
+				estimator.Optimize(optimizer.Adam{LR: 0.05}),
+				estimator.Trainer(gluon.StoreWith(kv)),
+				estimator.Resume(prefix, estimator.EveryBatches(every)),
+				estimator.OnBatch(func(*estimator.BatchEnd) error {
+					if n++; n == after {
+						return cut
+					}
+					return nil
+				}))
+			if err != nil {
+				return n, err
+			}
+			if len(h.Epochs) != 3 {
+				t.Errorf("%d epochs in the history, want 3", len(h.Epochs))
+			}
+			if rank == 1 {
+				params = weights(t, net)
+			}
+			return n, kv.Close()
+		}
+		err := cl.Work(t.Context(), func(ctx context.Context, rank int) error {
+			if rank == 1 && after > 0 {
+				if _, err := life(ctx, rank, after); !errors.Is(err, cut) {
+					return fmt.Errorf("got %w, want the cut", err)
+				}
+				var err error
+				if ctx, err = cl.Again(ctx, rank); err != nil {
+					return err
+				}
+			}
+			n, err := life(ctx, rank, 0)
+			if rank == 1 && after > every && n >= 9 {
+				t.Errorf("%d batches after the cut, want some of 9", n)
+			}
+			return err
+		})
+		if err := errors.Join(err, cl.Wait()); err != nil {
+			t.Fatal(err)
+		}
+		return params
+	}
+	want := job(0, 1)
+	for _, c := range [][2]int{{5, 1}, {6, 2}, {2, 3}} {
+		nettest.SameBits(t, fmt.Sprintf("cut after %d batches, saved every %d", c[0], c[1]),
+			job(c[0], c[1]), want)
+	}
 }

@@ -247,7 +247,9 @@ func Checkpoint(prefix string, opts ...SaveOption) Option {
 // Resume makes Fit begin, or continue exactly where a process with the same prefix was killed, as
 // gluon.Resume does. The file prefix.resume is written at the end of epochs, after their callbacks,
 // and with EveryBatches in between. Batches after the last writing are trained again. A finished
-// run trains nothing more and has its parameters and its history; remove the file to begin anew.
+// run trains nothing more and has its parameters and its history; remove the file to begin anew. In
+// a job each worker has a file of its own, as gluon.Resume says; workers that run the optimizer
+// themselves need EveryBatches(1).
 func Resume(prefix string, opts ...SaveOption) Option {
 	return func(c *config) {
 		c.want(prefix != "", "Resume with an empty prefix")
