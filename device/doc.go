@@ -20,7 +20,13 @@
 // Each device has a [Pool] with a free list per size class; the last block freed is the next one
 // returned. Classes are an eighth of a power of two apart: rounding wastes at most 12.5 %. Blocks
 // up to 32 KiB are cut from slabs, which are never released; larger blocks come from the backend
-// one by one and return to it by [Pool.Trim], or when the pool caches more bytes than are in use.
+// one by one and return to it by [Pool.Trim], or when the pool caches more bytes than have been in
+// use lately.
+//
+// Operations run later than the program that pushes them, so memory is freed later than the program
+// lets go of it. [Block.Retire] announces this: an allocation for an array of a megabyte or more
+// waits, ten seconds at most, when 16 MiB of its size, and two blocks, are on their way back. Memory
+// therefore does not grow with the distance between a program and its operations.
 //
 // The garbage collector does not know the size of this memory: to it an unreachable array of a
 // gigabyte is a header of a few words. Therefore the pool counts the bytes whose purpose is

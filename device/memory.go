@@ -32,6 +32,7 @@ type Block struct {
 	pool    *Pool
 	class   uint16
 	purpose Purpose
+	retired bool // see Retire
 }
 
 // Alloc returns a block of bytes bytes on d. Its content is undefined; zero bytes are legal.

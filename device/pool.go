@@ -16,10 +16,12 @@ const (
 // freeList holds the free blocks of one size class and counts the blocks in use. It fills whole
 // cache lines, so that classes do not share one.
 type freeList struct {
-	mu   sync.Mutex
-	free []unsafe.Pointer
-	used [numPurposes]int64 // number of blocks in use, by purpose
-	_    [128 - 8 - 24 - 8*numPurposes]byte
+	mu      sync.Mutex
+	free    []unsafe.Pointer
+	used    [numPurposes]int64 // number of blocks in use, by purpose
+	retired int64              // number of blocks in use that pending operations will free
+	queue   *queueing          // goroutines that wait for a block; nil if there never were any
+	_       [128 - 8 - 24 - 8*numPurposes - 8 - 8]byte
 }
 
 // Pool allocates the memory of one device. It is safe for concurrent use.
@@ -33,6 +35,7 @@ type Pool struct {
 
 	mu       sync.Mutex
 	reserved int64 // bytes allocated from the backend
+	high     int64 // bytes in use at the latest peaks; it sinks slowly
 	limit    int64 // upper bound of reserved, in bytes; 0: none
 }
 
@@ -51,6 +54,9 @@ func (p *Pool) Alloc(bytes int, purpose Purpose) (Block, error) {
 	}
 	l := &p.lists[class]
 	l.mu.Lock()
+	if len(l.free) == 0 && purpose == PurposeArray {
+		l.await(classSize(class))
+	}
 	if n := len(l.free); n > 0 {
 		ptr := l.free[n-1]
 		l.free = l.free[:n-1]
@@ -68,13 +74,17 @@ func (p *Pool) put(b Block) {
 	l.mu.Lock()
 	l.free = append(l.free, b.Ptr)
 	l.used[b.purpose]--
+	if b.retired {
+		l.retired--
+		l.queue.wake()
+	}
 	l.mu.Unlock()
 }
 
 // grow sets b.Ptr to new memory from the backend and returns b.
 func (p *Pool) grow(b Block) (Block, error) {
-	p.watch(b.purpose)
 	size := classSize(int(b.class))
+	p.watch(b.purpose, size)
 	piece := size
 	if size <= maxSlabBlock {
 		piece = slabBytes
@@ -121,10 +131,15 @@ func (p *Pool) take(bytes int) (unsafe.Pointer, error) {
 }
 
 // watch bounds the memory of cached blocks and of unreachable arrays; it runs whenever the pool is
-// about to grow.
-func (p *Pool) watch(purpose Purpose) {
+// about to grow by size bytes. Blocks that were in use together a while ago stay in the cache, because the next
+// step of a loop asks for them again; memory that was used only once is forgotten by and by.
+func (p *Pool) watch(purpose Purpose, size int) {
 	u := p.Usage()
-	if u.Cached > max(u.Total(), minCacheTrim) {
+	p.mu.Lock()
+	p.high = max(u.Total()+int64(size), p.high-p.high/32)
+	most := max(p.high+p.high/4, minCacheTrim)
+	p.mu.Unlock()
+	if u.Cached > most {
 		p.Trim()
 	}
 	if purpose == PurposeArray {

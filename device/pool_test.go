@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"gomx/device"
@@ -142,6 +143,94 @@ func TestPoolLimit(t *testing.T) {
 		t.Errorf("within the limit after Free: %v", err)
 	}
 	b.Free()
+}
+
+// TestAllocWaitsForRetiredBlocks checks that a program that runs ahead of its operations does not
+// make the pool grow, and that an allocation does not wait for ever.
+func TestAllocWaitsForRetiredBlocks(t *testing.T) {
+	defer device.SetAwaitLimit(300 * time.Millisecond)()
+	p := device.NewPool(device.CPU(), newHeap())
+	const size = 16 << 20
+	var blocks []device.Block
+	for range 3 {
+		b, err := p.Alloc(size, device.PurposeArray)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Retire()
+		blocks = append(blocks, b) // nothing waits before two are retired
+		if len(blocks) == 2 {
+			go func() {
+				time.Sleep(20 * time.Millisecond)
+				blocks[0].Free()
+			}()
+		}
+	}
+	if blocks[2].Ptr != blocks[0].Ptr {
+		t.Error("the third block is new memory, want the first one, which came back")
+	}
+	start := time.Now()
+	for range 3 { // nothing comes back
+		b, err := p.Alloc(size, device.PurposeArray)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Retire()
+	}
+	if d := time.Since(start); d < 300*time.Millisecond || d > 30*time.Second {
+		t.Errorf("three allocations took %v, want one wait of 300 ms", d)
+	}
+}
+
+// TestOnlyArraysWait checks that memory of kernels and executors never waits for retired blocks.
+func TestOnlyArraysWait(t *testing.T) {
+	defer device.SetAwaitLimit(time.Minute)()
+	p := device.NewPool(device.CPU(), newHeap())
+	const size = 16 << 20
+	start := time.Now()
+	for _, purpose := range []device.Purpose{device.PurposeArray, device.PurposeArray,
+		device.PurposeScratch, device.PurposeArena} {
+		b, err := p.Alloc(size, purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Retire()
+	}
+	if d := time.Since(start); d > 30*time.Second {
+		t.Errorf("the allocations took %v, want no wait", d)
+	}
+}
+
+// TestPoolKeepsPeaks checks that a loop whose memory is free between two steps keeps it, although
+// small allocations make the pool grow meanwhile.
+func TestPoolKeepsPeaks(t *testing.T) {
+	h := newHeap()
+	p := device.NewPool(device.CPU(), h)
+	var step []device.Block
+	for range 20 { // 320 MiB
+		b, err := p.Alloc(16<<20, device.PurposeArena)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step = append(step, b)
+	}
+	for _, b := range step {
+		b.Free()
+	}
+	if _, err := p.Alloc(100_000, device.PurposeArena); err != nil {
+		t.Fatal(err)
+	}
+	if u := p.Usage(); u.Cached < 320<<20 {
+		t.Errorf("%v: the memory of the step is gone", u)
+	}
+	for i := range 40 { // growing goes on without the step: its memory goes back
+		if _, err := p.Alloc(300_000+i*50_000, device.PurposeArena); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u := p.Usage(); u.Cached > 300<<20 {
+		t.Errorf("%v: memory that nothing has used for a long time is still there", u)
+	}
 }
 
 func TestPoolReportsBackendFailure(t *testing.T) {

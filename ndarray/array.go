@@ -166,7 +166,10 @@ type remains struct {
 	block device.Block
 }
 
-func (r remains) free() { r.eng.DeleteVarWith(r.v, freeBlock, &r.block) }
+func (r remains) free() {
+	r.block.Retire()
+	r.eng.DeleteVarWith(r.v, freeBlock, &r.block)
+}
 
 // freeBlock is the body of the operation that ends a chunk.
 func freeBlock(r *engine.Run) error {
@@ -203,6 +206,7 @@ func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape,
 func (c *chunk) release() {
 	if c.refs.Add(-1) == 0 && c.v != nil {
 		c.cleanup.Stop()
+		c.block.Retire()
 		c.eng.DeleteVarWith(c.v, freeBlock, &c.block)
 	}
 }
