@@ -219,8 +219,10 @@ func (r *recorded) Gradients(c *nd.GradientCall) ([]*nd.Array, error) {
 			return nil
 		}
 		a := c.In[i]
-		var err error
-		grads[i], err = nd.Make(a.Engine(), a.Device(), a.DType(), a.Shape())
+		g, err := nd.Make(a.Engine(), a.Device(), a.DType(), a.Shape())
+		if err == nil {
+			grads[i] = c.Own(g)
+		}
 		return err
 	}
 	for _, i := range r.c.args {

@@ -2,6 +2,7 @@ package gluon_test
 
 import (
 	"flag"
+	"runtime/debug"
 	"testing"
 
 	"gomx/autograd"
@@ -63,6 +64,45 @@ func TestMemoryStaysFlat(t *testing.T) {
 	t.Logf("%d MiB in the first quarter of the steps, %d MiB later", early>>20, most>>20)
 	if most > early+early/4+16<<20 {
 		t.Errorf("memory grows from %d to %d bytes", early, most)
+	}
+}
+
+// TestMemoryOfQueuedSteps pushes many training steps without waiting for one, with the garbage
+// collector switched off: memory must neither grow with their number nor stay in use.
+func TestMemoryOfQueuedSteps(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	pool, err := device.PoolOf(device.CPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := hybrid(t, &nn.Dense{Units: 4096, InUnits: 64})
+	criterion := gluon.Wrap(loss.SoftmaxCE{}, func(in []*nd.Array) []*nd.Array {
+		return []*nd.Array{loss.SoftmaxCE{}.Forward(in[0], in[1])}
+	})
+	criterion.Hybridize()
+	x, label := nd.Uniform(0, 1, nd.Shape{256, 64}), nd.Zeros(nd.Shape{256})
+	steps := func(n int) device.UsageInfo {
+		for range n {
+			nd.Scope(func(s *nd.Scoped) {
+				y := net.Forward(autograd.Train().Watch(s.Enter(x)))
+				criterion.Call(y, label)[0].Backward()
+			})
+		}
+		if err := nd.WaitAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return pool.Usage()
+	}
+	before := steps(3)
+	after := steps(40)
+	used := after.Used[device.PurposeArray] - before.Used[device.PurposeArray]
+	grown := after.Reserved - before.Reserved
+	t.Logf("40 steps: %d bytes stay in use, the pool grew by %d", used, grown)
+	if used > 1<<20 {
+		t.Errorf("%d bytes stay in use", used)
+	}
+	if grown > 6*256*4096*4 {
+		t.Errorf("the pool grew by %d bytes, want at most those of 6 outputs", grown)
 	}
 }
 

@@ -231,7 +231,14 @@ type GradientCall struct {
 	// and the gradients must be made of them by operations that a tape records.
 	Record bool
 
-	own []*Array // see flow
+	own []*Array // see Own
+}
+
+// Own gives an array that Gradients made, and nothing else refers to, to the tape: it is closed as
+// soon as the tape has read it. It returns the array.
+func (c *GradientCall) Own(a *Array) *Array {
+	c.own = append(c.own, a)
+	return a
 }
 
 // oneser is a Differentiable that keeps arrays of ones like its outputs, which nobody writes. They
@@ -491,6 +498,9 @@ func (b *backprop) call(n *op.Node, in, out []*Array) error {
 		if to := c.Into[i]; to != nil && to != g {
 			copyArray(to, out[i])
 		}
+	}
+	for _, a := range c.own {
+		a.Close()
 	}
 	return nil
 }
