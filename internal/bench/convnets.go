@@ -79,9 +79,14 @@ func networkStep(ctx context.Context, net *sym.Symbol, batch, side int,
 // on the network's device.
 func networkPush(net *sym.Symbol, shape nd.Shape, training bool,
 	options ...module.Option) (func() error, error) {
-	batch := shape[0]
+	return modulePush(net, shape, shape[:1], initializer.Xavier{}, training, options...)
+}
+
+// modulePush is networkPush for labels of any shape and parameters of any initializer.
+func modulePush(net *sym.Symbol, shape, labels nd.Shape, init initializer.Initializer,
+	training bool, options ...module.Option) (func() error, error) {
 	data := []dataio.Desc{{Name: "data", Shape: shape}}
-	label := []dataio.Desc{{Name: "softmax_label", Shape: nd.Shape{batch}}}
+	label := []dataio.Desc{{Name: "softmax_label", Shape: labels}}
 	mod := module.New(net, options...)
 	var opts []module.BindOption
 	if !training {
@@ -90,7 +95,7 @@ func networkPush(net *sym.Symbol, shape nd.Shape, training bool,
 	if err := mod.Bind(data, label, opts...); err != nil {
 		return nil, err
 	}
-	if err := mod.InitParams(initializer.Xavier{}); err != nil {
+	if err := mod.InitParams(init); err != nil {
 		return nil, err
 	}
 	if training {
@@ -101,7 +106,7 @@ func networkPush(net *sym.Symbol, shape nd.Shape, training bool,
 	args, _ := mod.Params()
 	on := nd.On(args[mod.ParamNames()[0]].Device())
 	b := &dataio.Batch{Data: []*nd.Array{nd.Uniform(0, 1, shape, on)},
-		Label: []*nd.Array{nd.Zeros(nd.Shape{batch}, on)}}
+		Label: []*nd.Array{nd.Zeros(labels, on)}}
 	return func() error {
 		if err := mod.Forward(b, training); err != nil {
 			return err

@@ -28,9 +28,13 @@ func hybrid() ([]Workload, error) {
 			nd.Shape{64, 3, 32, 32}),
 		gluonTraining("hybrid.lstm.hybridized.h200.bs32", "words/s", 32*lstmSteps, 4, wordsBlock,
 			true, words),
-		besideModule("hybrid.lenet.module", lenetBlock, lenet(), nd.Shape{64, 1, 28, 28}, 30),
+		besideModule("hybrid.lenet.module", lenetBlock, lenet(), nd.Shape{64, 1, 28, 28}, 30,
+			initializer.Xavier{}),
 		besideModule("hybrid.resnet18.module", resnet18Block,
-			resnet(false, []int{2, 2, 2, 2}, 10), nd.Shape{64, 3, 32, 32}, 6),
+			resnet(false, []int{2, 2, 2, 2}, 10), nd.Shape{64, 3, 32, 32}, 6,
+			initializer.Xavier{}),
+		besideModule("hybrid.lstm.module", wordsBlock, wordsNet(words), words, 8,
+			initializer.Uniform{}),
 	}, nil
 }
 
@@ -77,8 +81,7 @@ func bestOf(ctx context.Context, runs, n int, step func() error) (float64, error
 	return least, nil
 }
 
-// gluonStep returns a training step of a network and its loss on random data of a shape. Labels
-// have one number per sample, or per word where the data are words.
+// gluonStep returns a training step of a network and its loss on random data of a shape.
 func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape) (func() error, error) {
 	net := gluon.New(b)
 	if err := net.Init(initializer.Xavier{}); err != nil {
@@ -91,10 +94,7 @@ func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape) (func() error, err
 		net.Hybridize()
 		criterion.Hybridize()
 	}
-	x, label := nd.Uniform(0, 1, shape), nd.Zeros(nd.Shape{shape[0]})
-	if len(shape) == 2 {
-		label = nd.Zeros(nd.Shape{shape.Size()})
-	}
+	x, label := nd.Uniform(0, 1, shape), nd.Zeros(labels(shape))
 	samples := label.Size()
 	var trainer *gluon.Trainer
 	return func() (err error) {
@@ -112,16 +112,26 @@ func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape) (func() error, err
 	}, nil
 }
 
+// labels is the shape of the labels for data of a shape: one number per sample, or per word where
+// the data are words.
+func labels(shape nd.Shape) nd.Shape {
+	if len(shape) == 2 {
+		return nd.Shape{shape.Size()}
+	}
+	return shape[:1]
+}
+
 // besideModule measures how much faster hybridized training of a network is than the same network
-// by package module's executor, in turn, both with the optimizer: 1 means equal.
+// by package module's executor, in turn, both with the optimizer: 1 means equal. Both compute
+// SoftmaxOutput, whose gradient needs no head gradient.
 func besideModule(name string, make func() gluon.Block, net *sym.Symbol, shape nd.Shape,
-	n int) Workload {
+	n int, init initializer.Initializer) Workload {
 	run := func(ctx context.Context) (float64, error) {
-		ours, err := gluonStep(make(), true, shape)
+		ours, err := headedStep(make(), shape)
 		if err != nil {
 			return 0, err
 		}
-		module, err := networkPush(net, shape, true)
+		module, err := modulePush(net, shape, labels(shape), init, true)
 		if err != nil {
 			return 0, err
 		}
@@ -140,6 +150,31 @@ func besideModule(name string, make func() gluon.Block, net *sym.Symbol, shape n
 		return b / a, nil
 	}
 	return Workload{Name: name, Unit: "x", Run: run, own: true}
+}
+
+// headedStep returns a training step of a network with SoftmaxOutput as a part of it.
+func headedStep(b gluon.Block, shape nd.Shape) (func() error, error) {
+	net := gluon.Wrap(b, func(in []*nd.Array) []*nd.Array {
+		return []*nd.Array{nd.SoftmaxOutput(b.Forward(in[0]), in[1], nd.SoftmaxOutputParams{})}
+	})
+	if err := net.Init(initializer.Xavier{}); err != nil {
+		return nil, err
+	}
+	net.Hybridize()
+	x, label := nd.Uniform(0, 1, shape), nd.Zeros(labels(shape))
+	var trainer *gluon.Trainer
+	return func() (err error) {
+		nd.Scope(func(s *nd.Scoped) {
+			net.Call(autograd.Train().Watch(s.Enter(x)), label)[0].Backward()
+		})
+		if trainer == nil {
+			if trainer, err = gluon.NewTrainer(net.Params(),
+				optimizer.SGD{LR: 0.01}); err != nil {
+				return err
+			}
+		}
+		return trainer.Step(label.Size())
+	}, nil
 }
 
 // lower returns the lower of two times, of which the first may be 0: none.
@@ -202,4 +237,15 @@ func wordsBlock() gluon.Block {
 		&rnn.Layer{Hidden: 200, Layers: lstmLayers},
 		gluon.Func(func(x *nd.Array) *nd.Array { return x.Reshape(-1, 200) }),
 		&nn.Dense{Units: lstmWords, InUnits: 200}}
+}
+
+// wordsNet is the network of wordsBlock as a symbol.
+func wordsNet(shape nd.Shape) *sym.Symbol {
+	e := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: lstmWords, OutputDim: 200})
+	state := sym.Zeros(sym.InitParams{Shape: nd.Shape{lstmLayers, shape[1], 200}})
+	r := sym.RNN(e, sym.RNNParams{StateSize: 200, NumLayers: lstmLayers, Mode: "lstm"},
+		sym.With("state", state), sym.With("state_cell", state))
+	y := sym.FullyConnected(sym.Reshape(r, sym.ReshapeParams{Shape: []int{-1, 200}}),
+		sym.FullyConnectedParams{NumHidden: lstmWords})
+	return sym.SoftmaxOutput(y, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
