@@ -50,7 +50,7 @@ func (p *Program) checkOperands() error {
 		}
 		for _, o := range slices.Concat(s.External, s.Internal) {
 			bytes := int64(o.Of(&s.Call).Bytes)
-			room := int64(0)
+			var room int64
 			if slices.Contains(s.External, o) {
 				room = int64(p.Slots[o.Slot].Desc.Bytes)
 			} else {

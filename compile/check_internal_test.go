@@ -10,6 +10,7 @@ import (
 	"gomx/memplan"
 	"gomx/op"
 	"gomx/op/prim"
+	"gomx/op/update"
 )
 
 // touches makes a step that reads or writes bytes of a room.
@@ -211,6 +212,28 @@ func TestReads(t *testing.T) {
 		r := replay{p: p}
 		if r.reads(&s, func(e int) { got = append(got, e) }); !slices.Equal(got, want) {
 			t.Errorf("skip %v: got %v, want %v", skip, got, want)
+		}
+	}
+}
+
+// TestFormKeys demands another key for another operator and for each other parameter, those that
+// kernels read at run time included.
+func TestFormKeys(t *testing.T) {
+	p := update.SignSGDUpdateParams{LR: 1, WD: 2}
+	key := func(o *op.Op, p any) string { return formKey(&op.Node{Op: o, Params: p}) }
+	want := key(update.SignSGDUpdate.Op, p)
+	if got := key(update.SignSGDUpdate.Op, p); got != want {
+		t.Errorf("equal nodes: got the keys %q and %q", want, got)
+	}
+	rate, decay := p, p
+	rate.LR, decay.WD = 3, 3
+	for name, got := range map[string]string{
+		"another rate":     key(update.SignSGDUpdate.Op, rate),
+		"another decay":    key(update.SignSGDUpdate.Op, decay),
+		"another operator": key(prim.GradAdd.Op, op.NoParams{}),
+	} {
+		if got == want {
+			t.Errorf("%s: got the key %q again", name, got)
 		}
 	}
 }

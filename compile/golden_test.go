@@ -165,6 +165,10 @@ func TestGoldenLanes(t *testing.T) {
 	if sp.Host {
 		t.Error("a graph on other devices lies on processors only")
 	}
+	groups := twoDevices(t)
+	apart := groups.set
+	groups.set = func(o *compile.Options) { apart(o); o.Grads["fc1_weight"] = op.ReqAdd }
+	show("groups-add.txt", groups.compile(t))
 	back := pass(sym.Var("data", sym.CtxGroup("far")), "host")
 	show("gradient-copied.txt", mustCompile(t, source(t, back,
 		map[string]dtype.Shape{"data": {4}}), compile.Options{Spread: spread(t, back),

@@ -123,6 +123,44 @@ func TestGivenAndAttributes(t *testing.T) {
 	}
 }
 
+// TestDeclared reads the shape and the type that attributes of a variable state.
+func TestDeclared(t *testing.T) {
+	for _, c := range []struct{ shape, typ, want, fault string }{
+		{"", "", "() unknown", ""},
+		{"(2, 0, -1)", "float64", "(2,?,?) float64", ""},
+		{"(3,)", "-1", "(3) unknown", ""},
+		{"(3", "", "() unknown", "__shape__"},
+		{"(3,)", "number", "(3) unknown", "__dtype__"},
+	} {
+		v := op.Var("v")
+		v.Attrs = map[string]string{"__shape__": c.shape, "__dtype__": c.typ}
+		s, typ, err := compile.Declared(v)
+		if got := spell(s) + " " + typ.String(); got != c.want {
+			t.Errorf("%q, %q: got %s, want %s", c.shape, c.typ, got, c.want)
+		}
+		if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%q, %q: got %v, want an error with %q", c.shape, c.typ, err, c.fault)
+		}
+	}
+}
+
+// TestDescriptions describes entries as plain operands.
+func TestDescriptions(t *testing.T) {
+	net := sym.Tanh(sym.Var("data"))
+	net.Nodes()
+	r, err := compile.Infer(net.Entries(), compile.Given{Shapes: map[string]dtype.Shape{"data": {2,
+		3}}, Types: map[string]dtype.Type{"data": dtype.Float64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Shapes {
+		if d := r.Desc(i); !d.Shape.Equal(dtype.Shape{2, 3}) || d.DType != dtype.Float64 ||
+			d.Bytes != 48 || d.Layout != nil {
+			t.Errorf("entry %d: got %+v, want 48 bytes of (2,3) float64", i, d)
+		}
+	}
+}
+
 // spell writes a shape with ? for extents that are not known.
 func spell(s dtype.Shape) string {
 	var b strings.Builder

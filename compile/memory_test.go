@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +10,21 @@ import (
 	"gomx/device"
 	"gomx/dtype"
 	"gomx/graph"
+	"gomx/memplan"
 	"gomx/op"
 	sym "gomx/symbol"
 )
+
+// TestPlansOfOtherGraphs demands an error for a plan with another number of buffers.
+func TestPlansOfOtherGraphs(t *testing.T) {
+	p := examples()[0].compile(t)
+	n := len(p.Memory.Buffers)
+	p.Memory.Plan = &memplan.Plan{Offsets: make([]int64, n+1)}
+	want := fmt.Sprintf("the plan has %d buffers, the graph %d", n+1, n)
+	if m, err := p.MemoryPlan(); m != nil || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, %v, want an error with %q", m, err, want)
+	}
+}
 
 // TestMemoryOfAProgram compares the numbers of a program's memory with its plan.
 func TestMemoryOfAProgram(t *testing.T) {

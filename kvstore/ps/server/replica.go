@@ -54,10 +54,10 @@ func newReplica(h *host, at *seat) replica {
 // apply changes the replicated state by one entry of the log. It is the only function that does, on
 // all copies.
 //
-// The head of an entry lists the pushes in it. Their sequences are marked here, and their values are
-// added, in one reaction: a copy that has a push's values knows its sequence, whichever server leads
-// next. Sequences of an earlier incarnation are not marked, for the numbers of a new one begin at 1;
-// clocks count for the place, whichever process held it.
+// The head of an entry lists the pushes in it. Their sequences are marked here, and their values
+// are added, in one reaction: a copy that has a push's values knows its sequence, whichever server
+// leads next. Sequences of an earlier incarnation are not marked, for the numbers of a new one
+// begin at 1; clocks count for the place, whichever process held it.
 func (rp *replica) apply(le *logEntry) {
 	rp.stats.Entries++
 	body, err := wire.DecodeEntry(le.body())
