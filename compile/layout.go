@@ -209,7 +209,7 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 	for j := range a.Out {
 		a.Free = append(a.Free, l.free(i, j))
 	}
-	r, err := l.u.ready(n, a)
+	r, err := l.u.attempt(n, a)
 	if err == op.ErrUnsupported {
 		if err := l.plain(n, in); err != nil {
 			return nil, err
@@ -217,10 +217,10 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 		for k, e := range in {
 			a.In[k] = l.desc[e]
 		}
-		r, err = l.u.ready(n, a)
+		r, err = l.u.attempt(n, a)
 	}
 	if err != nil {
-		return nil, err
+		return nil, op.WithOp(err, n.Op.Name, n.Name, n.Site)
 	}
 	for k, d := range r.in {
 		if in[k], err = l.convert(in[k], d); err != nil {

@@ -64,18 +64,25 @@ func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
 // threads returns the most threads of a kernel.
 func (u *Unit) threads() int { return max(u.opt.Target.Threads, 1) }
 
-// ready prepares the kernel of a node. The error is op.ErrUnsupported where plain operands would be
-// served. Other errors name the operator, the node and the line that composed it.
+// ready prepares the kernel of a node. Errors name the operator, the node and the line that made
+// it.
 func (u *Unit) ready(n *op.Node, a *op.Args) (*ready, error) {
+	r, err := u.attempt(n, a)
+	if err != nil {
+		return nil, op.WithOp(err, n.Op.Name, n.Name, n.Site)
+	}
+	return r, nil
+}
+
+// attempt prepares the kernel of a node. The error is op.ErrUnsupported where plain operands would
+// be served. It names no node.
+func (u *Unit) attempt(n *op.Node, a *op.Args) (*ready, error) {
 	if n.Op == prim.CrossDeviceCopy.Op {
 		return u.copies(n, a), nil
 	}
 	k, err := n.Op.Prepare(u.deviceOf(n), u.opt.Target.Tier, n.Params, a)
-	if err == op.ErrUnsupported {
-		return nil, err
-	}
 	if err != nil {
-		return nil, op.WithOp(err, n.Op.Name, n.Name, n.Site)
+		return nil, err
 	}
 	return &ready{k, a, k.In, k.Out}, nil
 }

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,6 +38,15 @@ func pack(d op.Desc) op.Desc {
 	return d
 }
 
+// lonely is a layout that no kernel changes into another one. It joins no arrays.
+type lonely struct{}
+
+func (lonely) Fits([]int) bool { return false }
+
+func (lonely) Seen(shape []int) []int { return shape }
+
+var errNoKernel = errors.New("there is no kernel for tests")
+
 // Operators with kernels that look at layouts.
 var (
 	tiled     = op.Declare[op.NoParams]("_test_tiled")     // wants tiles of 4 and makes them
@@ -48,13 +58,17 @@ var (
 	plainForm = op.Declare[op.NoParams]("_test_plainform") // a form of a parameter, always plain
 	keeping   = op.Declare[op.NoParams]("_test_keeping")   // keeps a packed value for its gradient
 	kept      = op.Declare[op.NoParams]("_test_kept")      // its gradient
+	failing   = op.Declare[op.NoParams]("_test_failing")   // has no kernel for any array
+	declining = op.Declare[op.NoParams]("_test_declining") // the same, and looks at layouts
+	wanting   = op.Declare[op.NoParams]("_test_wanting")   // wants a layout that nobody makes
+	giving    = op.Declare[op.NoParams]("_test_giving")    // makes a layout that nobody can change
 )
 
 func init() {
 	two := func(op.NoParams) []op.Input { return []op.Input{{Name: "data"}, {Name: "weight"}} }
 	declare := func(h op.Handle[op.NoParams], s op.Spec[op.NoParams], k op.Prepare[op.NoParams]) {
 		s.Hidden, s.Infer, s.Ref = true, op.SameShape[op.NoParams], move
-		s.Layouts = h != keeping && h != kept // as recurrent layers on GPUs
+		s.Layouts = h != keeping && h != kept && h != failing // as recurrent layers on GPUs
 		if s.Grad == nil {
 			s.NoGrad = "a test needs none"
 		}
@@ -123,6 +137,21 @@ func init() {
 	})
 	declare(kept, op.Spec[op.NoParams]{Inputs: two},
 		func(op.NoParams, *op.Args) (*op.Prepared, error) { return &op.Prepared{}, nil })
+	fail := func(op.NoParams, *op.Args) (*op.Prepared, error) { return nil, errNoKernel }
+	declare(failing, op.Spec[op.NoParams]{Traits: op.Traits{Pointwise: true}}, fail)
+	declare(declining, op.Spec[op.NoParams]{}, fail)
+	declare(wanting, op.Spec[op.NoParams]{},
+		func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+			in := a.In[0]
+			in.Layout = lonely{}
+			return &op.Prepared{In: []op.Desc{in}}, nil
+		})
+	declare(giving, op.Spec[op.NoParams]{},
+		func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+			out := a.Out[0]
+			out.Layout = lonely{}
+			return &op.Prepared{Out: []op.Desc{out}}, nil
+		})
 	nn.Reorder.Kernel(device.KindCPU, device.TierGo,
 		func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 			for _, d := range []op.Desc{a.In[0], a.Out[0]} {
@@ -252,4 +281,42 @@ func TestGoldenLayouts(t *testing.T) {
 	}
 	show(&b, "devices", net, compile.Options{Spread: sp})
 	compareGolden(t, "layouts/devices.txt", b.String())
+}
+
+// TestKernelsThatCannotBePrepared demands the error of a kernel, with the name of its node, wherever
+// the stages prepare it.
+func TestKernelsThatCannotBePrepared(t *testing.T) {
+	x := sym.Var("data")
+	end := func(x *sym.Symbol) *sym.Symbol { return sym.Tanh(x, sym.Name("tanh")) }
+	both := []bool{true, false}
+	outs, _ := sym.Foreach(func(row, s []*sym.Symbol) (outs, next []*sym.Symbol) {
+		return []*sym.Symbol{with(failing, "inside", row[0])}, s
+	}, []*sym.Symbol{x}, nil, sym.Name("loop"))
+	for name, c := range map[string]struct {
+		net     *sym.Symbol
+		want    string // name of the node
+		why     error
+		layouts []bool // settings of Target.Layouts
+	}{
+		"plain":   {end(with(failing, "bad", x)), "bad", errNoKernel, both},
+		"blocked": {end(with(failing, "bad", with(tiled, "a", x))), "bad", errNoKernel, both},
+		"offered": {end(with(declining, "bad", x)), "bad", errNoKernel, both},
+		"wanted":  {end(with(wanting, "bad", x)), "data_reorder", op.ErrUnsupported, both[:1]},
+		"given":   {end(with(giving, "bad", x)), "bad_reorder", op.ErrUnsupported, both[:1]},
+		"exchanged": {with(picky, "a", with(giving, "bad", x)), "bad_reorder", op.ErrUnsupported,
+			both[:1]},
+		"body": {end(outs[0]), "inside", errNoKernel, both},
+	} {
+		for _, layouts := range c.layouts {
+			o := compile.Options{Without: allPasses()}
+			o.Target.Tier, o.Target.Layouts = device.TierGo, layouts
+			o.Target.Runner = func(*compile.Body) *op.Body { return &op.Body{} }
+			_, err := compile.Compile(source(t, c.net, map[string]dtype.Shape{"data": {2, 8}}), o)
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), c.why.Error()) {
+				t.Errorf("%s, layouts %v: got %v, want an error that names %s", name, layouts, err,
+					c.want)
+			}
+		}
+	}
 }
