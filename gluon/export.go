@@ -36,10 +36,19 @@ type argument struct {
 }
 
 // Input describes an argument of the network, in the order of the calls: its name in the symbol and
-// its shape. Without any Input the arguments of the last call of the hybridized network count, and
-// they are called data, or data0, data1 and so on.
+// its shape. Its element type is float32; see [InputAs]. Without any Input the shapes and types of
+// the last call of the hybridized network count, and the arguments are called data, or data0, data1
+// and so on.
 func Input(name string, shape ...int) ExportOption {
 	return func(e *exporting) { e.inputs = append(e.inputs, argument{name: name, shape: shape}) }
+}
+
+// InputAs is Input for an argument of another element type than float32, such as the int32 numbers of
+// words for nn.Embedding.
+func InputAs(name string, typ dtype.Type, shape ...int) ExportOption {
+	return func(e *exporting) {
+		e.inputs = append(e.inputs, argument{name: name, shape: shape, typ: typ})
+	}
 }
 
 // Export writes the network as it infers into the files prefix-symbol.json and prefix-NNNN.params,

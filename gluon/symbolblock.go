@@ -104,7 +104,8 @@ func paramOf(v *op.Node, aux bool) (*Param, error) {
 }
 
 // Import makes a network of a symbol's file, such as Export or MXNet's export writes, and loads its
-// parameters; an empty name of params leaves them to Init or Load. The network is hybridized.
+// parameters, which get the element types that they have in the file; an empty name of params leaves
+// them to Init or Load. The network is hybridized.
 //
 // MXNet: gluon.SymbolBlock.imports.
 func Import(symbol string, inputs []string, params string, opts ...LoadOption) (*Net, error) {
@@ -118,6 +119,7 @@ func Import(symbol string, inputs []string, params string, opts ...LoadOption) (
 	}
 	n := Wrap(b, b.Call)
 	if params != "" {
+		opts = append([]LoadOption{CastToSaved()}, opts...)
 		if err := n.Load(params, opts...); err != nil {
 			return nil, err
 		}
