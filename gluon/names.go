@@ -46,13 +46,15 @@ type blockName struct {
 type naming struct {
 	blocks map[any]*blockName // by pointers to blocks, and to the places that hold them
 	params map[string]string  // global names by structural names
+	owned  map[*Param]string  // global names; a shared parameter has the name of its first place
 	names  []string           // structural names in order
 	prefix string             // of all names
 }
 
 // nameBlocks finds the global names of a block and its parts. The prefix "" is that of the block.
 func nameBlocks(root any, prefix string) *naming {
-	n := &naming{blocks: map[any]*blockName{}, params: map[string]string{}}
+	n := &naming{blocks: map[any]*blockName{}, params: map[string]string{},
+		owned: map[*Param]string{}}
 	if net, ok := root.(*Net); ok {
 		root = net.root
 	}
@@ -101,6 +103,8 @@ func scopeOf(block any) Scope {
 		return scopeOf(b.Held())
 	case *Net:
 		return scopeOf(b.root)
+	case *SymbolBlock:
+		return Scope{} // its parameters have the names of variables
 	}
 	if t := reflect.TypeOf(block); t != nil && t.Kind() == reflect.Pointer &&
 		t.Elem().Kind() == reflect.Struct {
@@ -114,7 +118,10 @@ func (n *naming) walk(block any, path string, in *numbering) {
 	list := childrenOf(block)
 	for _, c := range list {
 		if c.param != nil {
-			n.params[path+c.name] = in.prefix + c.name
+			if _, shared := n.owned[c.param]; !shared {
+				n.owned[c.param] = in.prefix + c.name
+			}
+			n.params[path+c.name] = n.owned[c.param]
 			n.names = append(n.names, path+c.name)
 		}
 	}
@@ -256,14 +263,16 @@ func (n *naming) structural(values map[string]*nd.Array) map[string]*nd.Array {
 		if !ok {
 			continue
 		}
-		found := map[string]*nd.Array{}
+		found, rest := map[string]*nd.Array{}, maps.Clone(values)
 		for _, path := range n.names {
-			rest := strings.TrimPrefix(n.params[path], n.prefix)
-			if a := values[prefix+rest]; a != nil {
+			name := prefix + strings.TrimPrefix(n.params[path], n.prefix)
+			if a := values[name]; a != nil {
 				found[path] = a
+				delete(rest, name)
 			}
 		}
 		if len(found) == len(n.names) {
+			maps.Copy(found, rest) // Set names arrays that belong to no parameter
 			return found
 		}
 	}

@@ -60,7 +60,7 @@ func TestZoo(t *testing.T) {
 func TestZooMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		"zoo summary resnet18":                           "did you mean resnet18_v1",
-		"zoo export nonet x":                             "gomx zoo list",
+		"zoo export xyz x":                               "gomx zoo list",
 		"zoo lst":                                        "list",
 		"zoo summary vgg11 --input-shape a=1":            `no input "a"`,
 		"zoo summary vgg11 --input-shape 1,x":            "--input-shape",

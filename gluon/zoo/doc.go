@@ -15,5 +15,5 @@
 // is exported as MXNet exports it, under global names ("resnetv10_conv0_weight") for parameters and
 // operators.
 //
-// There are no files of trained parameters here: Load reads those of MXNet.
+// There are no files of trained parameters here: Load reads MXNet's files.
 package zoo

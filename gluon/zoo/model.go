@@ -13,12 +13,12 @@ import (
 // Entry is a network that Model knows.
 type Entry struct {
 	Name     string // of MXNet's get_model, such as "mobilenetv2_1.0"
-	Function string // of MXNet's Python function, such as "mobilenet_v2_1_0"
+	Function string // of the Python function, such as "mobilenet_v2_1_0"; Name for most
 	// Inputs are the arguments in order, with the shapes for which the network is meant, for one
 	// sample.
 	Inputs []Input
 
-	make func(opts []Option) *gluon.Net
+	make func(opts []Option) (*gluon.Net, error)
 }
 
 // Input is an argument of a network.
@@ -79,8 +79,11 @@ func List() []Entry {
 		}
 		list = append(list, Entry{Name: v.name, Function: v.function,
 			Inputs: []Input{{Name: "data", Shape: nd.Shape{1, 3, side, side}}},
-			make:   func(opts []Option) *gluon.Net { return gluon.New(v.new(opts...)) }})
+			make: func(opts []Option) (*gluon.Net, error) {
+				return gluon.New(v.new(opts...)), nil
+			}})
 	}
+	list = append(list, others()...)
 	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Function, b.Function) })
 	return list
 }
@@ -157,5 +160,5 @@ func Model(name string, opts ...Option) (*gluon.Net, error) {
 // New makes the network.
 func (e Entry) New(opts ...Option) (net *gluon.Net, err error) {
 	defer op.Recover(&err)
-	return e.make(opts), nil
+	return e.make(opts)
 }

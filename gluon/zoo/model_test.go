@@ -135,6 +135,9 @@ func TestUnknown(t *testing.T) {
 		"no option thumbnail": func() (*gluon.Net, error) {
 			return zoo.Model("alexnet", zoo.Thumbnail())
 		},
+		"no option classes": func() (*gluon.Net, error) {
+			return zoo.Model("gpt2_117m", zoo.Classes(3))
+		},
 		"0 classes": func() (*gluon.Net, error) { return zoo.Model("vgg11", zoo.Classes(0)) },
 		"share":     func() (*gluon.Net, error) { return zoo.Model("densenet121", zoo.Dropout(1)) },
 	} {

@@ -56,25 +56,31 @@ func Prefix(s string) Option {
 	return func(c *config) { c.prefix, c.given = s, append(c.given, "prefix") }
 }
 
-// configure reads the options of a network, which has Classes, Prefix and those that are named.
+// configure reads the options of a network for pictures, which has Classes, Prefix and the
+// named ones.
 func configure(network string, opts []Option, allowed ...string) config {
-	c := config{classes: 1000, bnSize: 4}
+	return configured(network, config{classes: 1000, bnSize: 4}, opts,
+		append(allowed, "classes", "prefix"))
+}
+
+// configured reads the options of a network, which has the named ones, over others.
+func configured(network string, c config, opts []Option, allowed []string) config {
 	for _, o := range opts {
 		o(&c)
 	}
-	allowed = append(allowed, "classes", "prefix")
 	for _, name := range c.given {
 		if !slices.Contains(allowed, name) {
 			panic(misuse(network, "there is no option %s, want one of %v", name, allowed))
 		}
 	}
-	if c.classes < 1 {
+	given := func(name string) bool { return slices.Contains(c.given, name) }
+	if given("classes") && c.classes < 1 {
 		panic(misuse(network, "%d classes, want at least 1", c.classes))
 	}
 	if c.dropout < 0 || c.dropout >= 1 {
 		panic(misuse(network, "dropout %v, want a share from 0 below 1", c.dropout))
 	}
-	if c.bnSize < 1 {
+	if given("bn_size") && c.bnSize < 1 {
 		panic(misuse(network, "bottleneck of %d, want at least 1", c.bnSize))
 	}
 	return c
