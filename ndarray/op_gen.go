@@ -70,6 +70,10 @@ type (
 	AdaptiveAvgPooling2DParams = vision.AdaptiveAvgPooling2DParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
+	// AdjustLightingParams holds the parameters of ImageAdjustLighting.
+	//
+	//   - Alpha []float64: three factors of the principal components of colors; required
+	AdjustLightingParams = vision.AdjustLightingParams
 	// AllCloseParams holds the parameters of ContribAllclose.
 	//
 	//   - RTol Opt[float64]: allowed difference relative to b; 1e-05 by default
@@ -563,6 +567,16 @@ type (
 	//   - Std []float64: divisor after the subtraction: one number per channel, or one for all; (1,
 	//     1, 1, 1) by default
 	ImageNormalizeParams = vision.ImageNormalizeParams
+	// ImageResizeParams holds the parameters of ImageResize.
+	//
+	//   - Size []int: width and height of the output, or one number for both
+	//   - KeepRatio bool: if size is one number: the length of the shorter side, and the other side
+	//     keeps the ratio
+	//   - Interp Opt[int]: interpolation: 0 nearest element, 1 linear, 2 cubic, 3 mean of the
+	//     covered area, 4 Lanczos; 0 to 4; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: ImageResizeParams{Interp: nd.Some(1)}.
+	ImageResizeParams = vision.ImageResizeParams
 	// IndexArrayParams holds the parameters of IndexArray.
 	//
 	//   - Axes []int: axes to report; none: all
@@ -1052,6 +1066,33 @@ type (
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType Opt[gomx/dtype.Type]: element type of the output, int32 or int64; None: int32
 	RandIntParams = random.RandIntParams
+	// RandomColorJitterParams holds the parameters of ImageRandomColorJitter.
+	//
+	//   - Brightness Opt[float64]: largest change of the factor of the brightness from 1; 0 and
+	//     less: none; required
+	//   - Contrast Opt[float64]: largest change of the factor of the contrast from 1; 0 and less:
+	//     none; required
+	//   - Saturation Opt[float64]: largest change of the factor of the saturation from 1; 0 and
+	//     less: none; required
+	//   - Hue Opt[float64]: largest turn of the hue in circles; 0 and less: none; required
+	//
+	// Fields of type Opt are set by [Some]: RandomColorJitterParams{Brightness: nd.Some(0.5)}.
+	RandomColorJitterParams = vision.RandomColorJitterParams
+	// RandomFactorParams holds the parameters of ImageRandomBrightness, ImageRandomContrast,
+	// ImageRandomHue and others.
+	//
+	//   - MinFactor Opt[float64]: least factor; at least 0; required
+	//   - MaxFactor Opt[float64]: largest factor; at least 0; required
+	//
+	// Fields of type Opt are set by [Some]: RandomFactorParams{MinFactor: nd.Some(0.5)}.
+	RandomFactorParams = vision.RandomFactorParams
+	// RandomLightingParams holds the parameters of ImageRandomLighting.
+	//
+	//   - AlphaStd Opt[float64]: standard deviation of the factors of the principal components;
+	//     0.05 by default
+	//
+	// Fields of type Opt are set by [Some]: RandomLightingParams{AlphaStd: nd.Some(0.5)}.
+	RandomLightingParams = vision.RandomLightingParams
 	// RateLikeParams holds the parameters of RandomExponentialLike and RandomPoissonLike.
 	//
 	//   - Lam Opt[float64]: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -1549,10 +1590,20 @@ var (
 	opIdentityAttachKLSparseReg             = op.Lookup("IdentityAttachKLSparseReg")
 	opIdentityWithAttrLike                  = op.Lookup("_identity_with_attr_like_rhs")
 	opIm2Col                                = op.Lookup("im2col")
+	opImageAdjustLighting                   = op.Lookup("_image_adjust_lighting")
 	opImageCrop                             = op.Lookup("_image_crop")
 	opImageFlipLeftRight                    = op.Lookup("_image_flip_left_right")
 	opImageFlipTopBottom                    = op.Lookup("_image_flip_top_bottom")
 	opImageNormalize                        = op.Lookup("_image_normalize")
+	opImageRandomBrightness                 = op.Lookup("_image_random_brightness")
+	opImageRandomColorJitter                = op.Lookup("_image_random_color_jitter")
+	opImageRandomContrast                   = op.Lookup("_image_random_contrast")
+	opImageRandomFlipLeftRight              = op.Lookup("_image_random_flip_left_right")
+	opImageRandomFlipTopBottom              = op.Lookup("_image_random_flip_top_bottom")
+	opImageRandomHue                        = op.Lookup("_image_random_hue")
+	opImageRandomLighting                   = op.Lookup("_image_random_lighting")
+	opImageRandomSaturation                 = op.Lookup("_image_random_saturation")
+	opImageResize                           = op.Lookup("_image_resize")
 	opImageToTensor                         = op.Lookup("_image_to_tensor")
 	opIndexArray                            = op.Lookup("_contrib_index_array")
 	opIndexCopy                             = op.Lookup("_contrib_index_copy")
@@ -3125,6 +3176,21 @@ func Im2Col(data *Array, p Im2ColParams) *Array {
 	return apply1(opIm2Col, p, data)
 }
 
+// ImageAdjustLighting adds the same amount of principal components to the colors of all pixels
+// (Krizhevsky et al. 2012).
+//
+// Data has shape (h, w, c) with 1 or 3 channels: red, green, blue. Computation is in float32; bytes
+// are
+// limited to 0 … 255, and whole numbers lose their fractions. Images of 1 channel have no colors
+// that
+// hue, saturation or lighting change. Gradients pass unchanged.
+//
+// Parameters:
+//   - Alpha: three factors of the principal components of colors; required
+func ImageAdjustLighting(data *Array, p AdjustLightingParams) *Array {
+	return apply1(opImageAdjustLighting, p, data)
+}
+
 // ImageCrop cuts a rectangle out of images of shape (h, w, c) or (n, h, w, c) with 1 or 3 channels.
 //
 // Parameters:
@@ -3158,6 +3224,129 @@ func ImageFlipTopBottom(data *Array) *Array {
 //     default
 func ImageNormalize(data *Array, p ImageNormalizeParams) *Array {
 	return apply1(opImageNormalize, p, data)
+}
+
+// ImageRandomBrightness multiplies all elements by a random factor.
+//
+// Data has shape (h, w, c) with 1 or 3 channels: red, green, blue. Computation is in float32; bytes
+// are
+// limited to 0 … 255, and whole numbers lose their fractions. Images of 1 channel have no colors
+// that
+// hue, saturation or lighting change. Gradients pass unchanged.
+//
+// Parameters:
+//   - MinFactor: least factor; at least 0; required
+//   - MaxFactor: largest factor; at least 0; required
+func ImageRandomBrightness(data *Array, p RandomFactorParams) *Array {
+	return apply1(opImageRandomBrightness, p, data)
+}
+
+// ImageRandomColorJitter changes brightness, contrast, saturation and hue in random order.
+//
+// Data has shape (h, w, c) with 1 or 3 channels: red, green, blue. Computation is in float32; bytes
+// are
+// limited to 0 … 255, and whole numbers lose their fractions. Images of 1 channel have no colors
+// that
+// hue, saturation or lighting change. Gradients pass unchanged.
+//
+// Parameters:
+//   - Brightness: largest change of the factor of the brightness from 1; 0 and less: none; required
+//   - Contrast: largest change of the factor of the contrast from 1; 0 and less: none; required
+//   - Saturation: largest change of the factor of the saturation from 1; 0 and less: none; required
+//   - Hue: largest turn of the hue in circles; 0 and less: none; required
+func ImageRandomColorJitter(data *Array, p RandomColorJitterParams) *Array {
+	return apply1(opImageRandomColorJitter, p, data)
+}
+
+// ImageRandomContrast multiplies the differences of all elements and the mean grey value by a
+// random factor.
+//
+// Data has shape (h, w, c) with 1 or 3 channels: red, green, blue. Computation is in float32; bytes
+// are
+// limited to 0 … 255, and whole numbers lose their fractions. Images of 1 channel have no colors
+// that
+// hue, saturation or lighting change. Gradients pass unchanged.
+//
+// Parameters:
+//   - MinFactor: least factor; at least 0; required
+//   - MaxFactor: largest factor; at least 0; required
+func ImageRandomContrast(data *Array, p RandomFactorParams) *Array {
+	return apply1(opImageRandomContrast, p, data)
+}
+
+// ImageRandomFlipLeftRight mirrors columns from right to left with probability 1/2.
+//
+// Data has shape (h, w, c) with 1 or 3 channels. As in MXNet, gradients pass unchanged.
+func ImageRandomFlipLeftRight(data *Array) *Array {
+	return apply1(opImageRandomFlipLeftRight, op.NoParams{}, data)
+}
+
+// ImageRandomFlipTopBottom mirrors rows from bottom to top with probability 1/2.
+//
+// Data has shape (h, w, c) with 1 or 3 channels. As in MXNet, gradients pass unchanged.
+func ImageRandomFlipTopBottom(data *Array) *Array {
+	return apply1(opImageRandomFlipTopBottom, op.NoParams{}, data)
+}
+
+// ImageRandomHue turns the hue of all pixels by a random part of a circle.
+//
+// Data has shape (h, w, c) with 1 or 3 channels: red, green, blue. Computation is in float32; bytes
+// are
+// limited to 0 … 255, and whole numbers lose their fractions. Images of 1 channel have no colors
+// that
+// hue, saturation or lighting change. Gradients pass unchanged.
+//
+// Parameters:
+//   - MinFactor: least factor; at least 0; required
+//   - MaxFactor: largest factor; at least 0; required
+func ImageRandomHue(data *Array, p RandomFactorParams) *Array {
+	return apply1(opImageRandomHue, p, data)
+}
+
+// ImageRandomLighting adds random amounts of principal components to the colors of all pixels.
+//
+// Data has shape (h, w, c) with 1 or 3 channels: red, green, blue. Computation is in float32; bytes
+// are
+// limited to 0 … 255, and whole numbers lose their fractions. Images of 1 channel have no colors
+// that
+// hue, saturation or lighting change. Gradients pass unchanged.
+//
+// Parameters:
+//   - AlphaStd: standard deviation of the factors of the principal components; 0.05 by default
+func ImageRandomLighting(data *Array, p RandomLightingParams) *Array {
+	return apply1(opImageRandomLighting, p, data)
+}
+
+// ImageRandomSaturation multiplies the differences of all elements and a grey value by a random
+// factor. As in MXNet the grey value is 0.114 times the last channel.
+//
+// Data has shape (h, w, c) with 1 or 3 channels: red, green, blue. Computation is in float32; bytes
+// are
+// limited to 0 … 255, and whole numbers lose their fractions. Images of 1 channel have no colors
+// that
+// hue, saturation or lighting change. Gradients pass unchanged.
+//
+// Parameters:
+//   - MinFactor: least factor; at least 0; required
+//   - MaxFactor: largest factor; at least 0; required
+func ImageRandomSaturation(data *Array, p RandomFactorParams) *Array {
+	return apply1(opImageRandomSaturation, p, data)
+}
+
+// ImageResize changes the size of images as OpenCV does.
+//
+// Data has shape (h, w, c) or (n, h, w, c), of uint8 or a floating-point type. Bytes are
+// interpolated in whole numbers and limited to 0 … 255, floating-point numbers in float32 and not
+// limited.
+//
+// Parameters:
+//   - Size: width and height of the output, or one number for both
+//   - KeepRatio: if size is one number: the length of the shorter side, and the other side keeps
+//     the ratio
+//   - Interp: interpolation: 0 nearest element, 1 linear, 2 cubic, 3 mean of the covered area, 4
+//     Lanczos; 0 to 4; 1 by default
+func ImageResize(data *Array, p ImageResizeParams) *Array {
+	return apply1(opImageResize, p, data)
 }
 
 // ImageToTensor converts images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32

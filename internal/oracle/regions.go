@@ -8,13 +8,15 @@ import (
 	"gomx/op/vision"
 )
 
-// The recipes of operators on regions and boxes.
+// The recipes of operators on regions, boxes and images.
 func init() {
 	for o, r := range map[*op.Op]func(d drawer) recipe{
 		vision.PSROIPooling.Op:           psroi,
 		vision.DeformablePSROIPooling.Op: deformablePSROI,
 		vision.RROIAlign.Op:              rroiAlign,
 		vision.BoxEncode.Op:              boxEncode,
+		vision.ImageAdjustLighting.Op:    lighting,
+		vision.ImageResize.Op:            imageResize,
 	} {
 		recipes[o] = r
 	}
@@ -102,4 +104,23 @@ func boxEncode(d drawer) recipe {
 		}
 		return i >= 1 && i <= 3
 	}}
+}
+
+func lighting(d drawer) recipe {
+	alpha := make([]float64, 3)
+	for i := range alpha {
+		alpha[i] = float64(d.between(-8, 8)) / 8
+	}
+	return recipe{attrs: map[string]string{"alpha": tupleOf(alpha)}}
+}
+
+func imageResize(d drawer) recipe {
+	attrs := map[string]string{"size": tupleOf(d.list(d.between(1, 2), 1, 9))}
+	d.maybe(attrs, "keep_ratio", d.bool())
+	d.maybe(attrs, "interp", d.one("0", "1", "2", "3", "4"))
+	image := append(dtype.Shape(d.list(2, 1, 9)), d.between(1, 4))
+	if d.IntN(2) == 0 {
+		image = append(dtype.Shape{d.between(1, 3)}, image...)
+	}
+	return recipe{attrs: attrs, shapes: []dtype.Shape{image}}
 }

@@ -75,7 +75,7 @@ func inferAdaptive(p AdaptiveAvgPooling2DParams, in, out []dtype.Shape) error {
 // inferPlanes infers the shapes of feature maps and of an output with the same images and channels
 // and planes of height h and width w, -1 if unknown.
 func inferPlanes(data, output *dtype.Shape, h, w int) error {
-	if err := op.Require("data", data, image()); err != nil {
+	if err := op.Require("data", data, featureMap()); err != nil {
 		return err
 	}
 	if err := op.Require("output", output, dtype.Shape{(*data)[0], (*data)[1], h, w}); err != nil {

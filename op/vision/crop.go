@@ -104,7 +104,7 @@ func (p CropParams) window(t op.Tensor, kept dtype.Shape) loop.View {
 }
 
 func inferCrop(p CropParams, in, out []dtype.Shape) error {
-	if err := op.Require("arg0", &in[0], image()); err != nil {
+	if err := op.Require("arg0", &in[0], featureMap()); err != nil {
 		return err
 	}
 	y := dtype.Shape{in[0][0], in[0][1], -1, -1}
@@ -115,7 +115,7 @@ func inferCrop(p CropParams, in, out []dtype.Shape) error {
 		}
 		y[2], y[3] = p.HW[0], p.HW[1]
 	case 2:
-		if err := op.Require("arg1", &in[1], image()); err != nil {
+		if err := op.Require("arg1", &in[1], featureMap()); err != nil {
 			return err
 		}
 		y[2], y[3] = in[1][2], in[1][3]

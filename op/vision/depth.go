@@ -59,10 +59,10 @@ Data of shape (n, c, h·b, w·b) becomes (n, b·b·c, h, w).`,
 
 // inferBlocks infers the shape with many channels and the one with large planes from each other.
 func inferBlocks(p BlockParams, names [2]string, deep, wide *dtype.Shape) error {
-	if err := op.Require(names[0], deep, image()); err != nil {
+	if err := op.Require(names[0], deep, featureMap()); err != nil {
 		return err
 	}
-	if err := op.Require(names[1], wide, image()); err != nil {
+	if err := op.Require(names[1], wide, featureMap()); err != nil {
 		return err
 	}
 	b := p.BlockSize

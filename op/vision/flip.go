@@ -1,7 +1,6 @@
 package vision
 
 import (
-	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
 )
@@ -21,23 +20,12 @@ func init() {
 func defineFlip(h op.Handle[op.NoParams], axis int, doc string) {
 	h.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{Doc: doc, Aliases: []string{"_npx_" + h.Name}},
-		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
-			if err := op.SameShape(p, in, out); err != nil {
-				return err
-			}
-			if s := in[0]; s != nil && (len(s) != 3 || s[2] != -1 && s[2] != 1 && s[2] != 3) {
-				return op.Errorf("data", "shape %v, want (h, w, c) with 1 or 3 channels", s)
-			}
-			return nil
-		},
+		Infer:  inferPicture[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{h.Apply(p, g.Head(0))}
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
-			v := loop.Dense(c.In[0])
-			v.Off = (c.In[0].Shape[axis] - 1) * v.Strides[axis]
-			v.Strides[axis] *= -1
-			loop.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), v)
+			loop.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), mirrored(c.In[0], axis))
 			return nil
 		},
 	})

@@ -12,10 +12,7 @@ func init() {
 	for h, axis := range map[op.Handle[op.NoParams]]int{ImageFlipLeftRight: 1,
 		ImageFlipTopBottom: 0} {
 		attach.CUDA(h, attach.CUDAMoves(func(_ op.NoParams, c *op.Call, m *attach.Moves) error {
-			v := loop.Dense(c.In[0])
-			v.Off = (c.In[0].Shape[axis] - 1) * v.Strides[axis]
-			v.Strides[axis] *= -1
-			m.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), v)
+			m.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), mirrored(c.In[0], axis))
 			return nil
 		}))
 	}

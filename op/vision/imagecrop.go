@@ -70,7 +70,7 @@ func (p ImageCropParams) window(t op.Tensor) loop.View {
 // resized returns the shape s of images, of the given rank, with another height and width.
 func resized(s dtype.Shape, rank, h, w int) dtype.Shape {
 	if s = s.Clone(); len(s) != rank {
-		s = image()[:rank]
+		s = featureMap()[:rank]
 	}
 	s[rank-3], s[rank-2] = h, w
 	return s

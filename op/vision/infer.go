@@ -7,8 +7,8 @@ import (
 	"gomx/op"
 )
 
-// image returns the shape of a feature map with unknown extents.
-func image() dtype.Shape { return dtype.Shape{-1, -1, -1, -1} }
+// featureMap returns the shape of a feature map with unknown extents.
+func featureMap() dtype.Shape { return dtype.Shape{-1, -1, -1, -1} }
 
 // times multiplies an extent, which may be unknown.
 func times(n, by int) int {

@@ -87,7 +87,7 @@ func orElse(n, other int) int {
 
 // infer infers the shapes of data, regions and output.
 func (s sensitive) infer(in []dtype.Shape, out *dtype.Shape) error {
-	if err := op.Require("data", &in[0], image()); err != nil {
+	if err := op.Require("data", &in[0], featureMap()); err != nil {
 		return err
 	}
 	if c, want := in[0][1], s.channels*s.groups*s.groups; c != -1 && c < want {

@@ -74,12 +74,12 @@ to_even_down, to_even_up, to_odd_down and to_odd_up change extents by at most on
 }
 
 func inferResize(p BilinearResize2DParams, in, out []dtype.Shape) error {
-	if err := op.Require("data", &in[0], image()); err != nil {
+	if err := op.Require("data", &in[0], featureMap()); err != nil {
 		return err
 	}
 	h, w := -1, -1
 	if p.Mode == "like" {
-		if err := op.Require("like", &in[1], image()); err != nil {
+		if err := op.Require("like", &in[1], featureMap()); err != nil {
 			return err
 		}
 		h, w = in[1][2], in[1][3]

@@ -73,7 +73,7 @@ func inferRegions(pooled []int, depth int, in []dtype.Shape, out *dtype.Shape) e
 	if err := twoSizes("pooled_size", pooled); err != nil {
 		return err
 	}
-	if err := op.Require("data", &in[0], image()); err != nil {
+	if err := op.Require("data", &in[0], featureMap()); err != nil {
 		return err
 	}
 	if err := op.Require("rois", &in[1], dtype.Shape{-1, 5}); err != nil {

@@ -42,7 +42,7 @@ func inferRROIAlign(p RROIAlignParams, in, out []dtype.Shape) error {
 	if err := twoSizes("pooled_size", p.PooledSize); err != nil {
 		return err
 	}
-	if err := op.Require("data", &in[0], image()); err != nil {
+	if err := op.Require("data", &in[0], featureMap()); err != nil {
 		return err
 	}
 	if err := op.Require("rois", &in[1], dtype.Shape{-1, 6}); err != nil {
