@@ -15,7 +15,9 @@
 // MNISTIter, CSVIter and LibSVMIter make a Table, which keeps its samples in memory, in the element
 // type of the file, and converts one batch at a time. ImageRecordIter leaves pictures in their
 // RecordIO file, and decodes and augments the pictures of a batch when Next is called
-// (ExampleImageRecordIter). Prefetch reads ahead of an iterator in a goroutine. An iterator is used
+// (ExampleImageRecordIter). ImageIter does so with augmenters of package image; ImageDetIter and
+// ImageDetRecordIter read pictures with the boxes of objects, which change with the pictures
+// (ExampleImageDetIter). Prefetch reads ahead of an iterator in a goroutine. An iterator is used
 // by one goroutine at a time.
 //
 // # Ownership of batches

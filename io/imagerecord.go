@@ -1,14 +1,9 @@
 package io
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
-	"sync"
-	"sync/atomic"
 
 	"gomx/device"
 	"gomx/dtype"
@@ -62,7 +57,7 @@ type Normalize struct {
 // iterator is used by one goroutine at a time, and must be closed.
 type ImageRecords struct {
 	*Table
-	src *pictures
+	src *pictureSource
 }
 
 // ImageRecordIter opens a RecordIO file of pictures. The augmentation of a picture depends only on
@@ -74,41 +69,27 @@ func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	p := &pictures{c: &c, labels: map[uint64][]float32{}}
-	if err := p.normalize(); err != nil {
-		return nil, err
-	}
-	if c.List != "" {
-		list, err := ReadImageList(c.List)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range list {
-			p.labels[e.ID] = e.Label
-		}
-	}
-	if err := p.open(); err != nil {
-		return nil, err
-	}
-	row := nd.Shape{c.LabelWidth}
-	if c.LabelWidth == 1 {
-		row = nd.Shape{}
-	}
-	data := column{name: orElse(c.DataName, "data"), row: c.DataShape, typ: c.DType,
-		n: len(p.offsets), read: p.read}
-	label := column{name: orElse(c.LabelName, "softmax_label"), row: row, typ: dtype.Float32,
-		n: len(p.offsets), fill: p.fillLabels}
-	t, err := newTable([]column{data}, []column{label}, tableOptions{c.BatchSize, c.LastBatch,
-		c.Shuffle, c.Seed})
+	mean, err := meanPicture("ImageRecordIter", c.MeanImage, c.DataShape)
 	if err != nil {
-		return nil, errors.Join(err, p.f.Close())
+		return nil, err
 	}
-	p.ord = t.ord
-	return &ImageRecords{t, p}, nil
+	p := &pictures{&c, mean}
+	src, err := openRecords(c.Path, c.Index, c.List)
+	if err != nil {
+		return nil, err
+	}
+	cols := &pictureColumns{src: src, threads: c.Threads, sample: p.sample}
+	t, err := cols.table(Desc{orElse(c.DataName, "data"), c.DataShape, c.DType},
+		Desc{orElse(c.LabelName, "softmax_label"), labelRow(c.LabelWidth), dtype.Float32},
+		tableOptions{c.BatchSize, c.LastBatch, c.Shuffle, c.Seed})
+	if err != nil {
+		return nil, err
+	}
+	return &ImageRecords{t, src}, nil
 }
 
 // Close closes the file.
-func (r *ImageRecords) Close() error { return r.src.f.Close() }
+func (r *ImageRecords) Close() error { return r.src.close() }
 
 // check fills in defaults and returns an error for impossible values.
 func (c *ImageRecordConfig) check() error {
@@ -146,131 +127,34 @@ func (c *ImageRecordConfig) check() error {
 	return c.Augment.Validate()
 }
 
-// pictures reads samples from a file.
+// pictures makes samples of pictures.
 type pictures struct {
-	c       *ImageRecordConfig
-	f       *os.File
-	offsets []int64 // offset of each record
-	mean    []float32
-	labels  map[uint64][]float32 // labels of the .lst file, by the number of the picture
-	ord     *order
-	drawn   []float32 // labels of the rows that were read last
+	c    *ImageRecordConfig
+	mean []float32
 }
 
-// open opens the file and finds its records.
-func (p *pictures) open() error {
-	f, err := os.Open(p.c.Path)
-	if err != nil {
-		return fmt.Errorf("io: %w", err)
-	}
-	p.f = f
-	if p.c.Index == "" {
-		p.offsets, err = scanRecords(f)
-	} else {
-		err = p.readIndex()
-	}
-	if err == nil && len(p.offsets) == 0 {
-		err = fmt.Errorf("found no records")
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("io: %s: %w", p.c.Path, err), f.Close())
-	}
-	return nil
-}
-
-func (p *pictures) readIndex() error {
-	x, err := openRecordIndex(p.c.Index)
-	if err != nil {
-		return err
-	}
-	for _, k := range x.Keys {
-		p.offsets = append(p.offsets, x.Offset[k])
-	}
-	return nil
-}
-
-// normalize checks and stores the mean picture.
-func (p *pictures) normalize() error {
-	m := p.c.MeanImage
+// meanPicture returns the values of a mean picture of the shape of samples; nil for none.
+func meanPicture(name string, m *nd.Array, shape nd.Shape) ([]float32, error) {
 	if m == nil {
-		return nil
+		return nil, nil
 	}
-	if !m.Shape().Equal(p.c.DataShape) || m.DType() != dtype.Float32 {
-		return fmt.Errorf("io: ImageRecordIter: mean picture of %v %v, want float32 %v", m.DType(),
-			m.Shape(), p.c.DataShape)
+	if !m.Shape().Equal(shape) || m.DType() != dtype.Float32 {
+		return nil, fmt.Errorf("io: %s: mean picture of %v %v, want float32 %v", name, m.DType(),
+			m.Shape(), shape)
 	}
-	var err error
-	p.mean, err = m.Float32s()
-	return err
+	return m.Float32s()
 }
 
-// read reads the samples of rows, each on one of the threads.
-func (p *pictures) read(dst []byte, rows []int) error {
-	n := len(dst) / len(rows)
-	p.drawn = append(p.drawn[:0], make([]float32, len(rows)*p.c.LabelWidth)...)
-	var next atomic.Int64
-	errs := make([]error, min(p.c.Threads, len(rows)))
-	var wg sync.WaitGroup
-	for t := range errs {
-		wg.Go(func() {
-			w := pictureReader{p: p}
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(rows) {
-					return
-				}
-				if err := w.read(dst[i*n:(i+1)*n], p.drawn[i*p.c.LabelWidth:][:p.c.LabelWidth],
-					rows[i]); err != nil {
-					errs[t] = fmt.Errorf("%s: record %d: %w", p.c.Path, rows[i], err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// fillLabels returns the labels of the rows that have just been read.
-func (p *pictures) fillLabels(dst []byte, _ []int) {
-	copy(floatsOf(dst), p.drawn)
-}
-
-// pictureReader is the state of one thread that reads samples.
-type pictureReader struct {
-	p    *pictures
-	file RecordReader
-	rng  rand.PCG
-}
-
-// read reads one sample and its label.
-func (w *pictureReader) read(dst []byte, label []float32, row int) error {
-	p := w.p
-	off := p.offsets[row]
-	w.file.r = io.NewSectionReader(p.f, off, math.MaxInt64-off)
-	payload, err := w.file.Next()
-	if err != nil {
-		return truncated(err)
-	}
-	h, content, err := UnpackRecord(payload)
-	if err != nil {
+// sample decodes, changes and stores a picture.
+func (p *pictures) sample(dst []byte, label []float32, content []byte, given []float32,
+	r *rand.Rand) error {
+	if err := copyLabel(label, given); err != nil {
 		return err
-	}
-	from := h.Label
-	if p.c.List != "" {
-		if from = p.labels[h.ID]; from == nil {
-			return fmt.Errorf("picture %d is not in %s", h.ID, p.c.List)
-		}
-	}
-	if copy(label, from) != len(from) || len(from) != len(label) {
-		return fmt.Errorf("label of %d numbers, want %d", len(from), len(label))
 	}
 	m, err := image.DecodeUpTo(content, image.Mode(p.c.DataShape[0]), p.c.MaxPixels)
 	if err != nil {
 		return err
 	}
-	w.rng.Seed(p.c.Seed^0x9e3779b97f4a7c15, uint64(p.ord.epoch)<<40|uint64(row))
-	r := rand.New(&w.rng)
 	if m, err = p.c.Augment.Apply(m, p.c.DataShape[2], p.c.DataShape[1], r); err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ func ParseLastBatch(s string) (LastBatch, error) {
 type order struct {
 	n, batch int
 	last     LastBatch
+	padNew   bool // in a batch of two epochs, the samples of the new one are its padding
 	shuffle  bool
 	seed     uint64
 
@@ -122,6 +123,9 @@ func (o *order) next(idx []int) (pad int, ok bool) {
 		pad = copy(idx, o.left)
 		o.left = o.left[:0]
 		o.pos = copy(idx[pad:], o.perm)
+		if o.padNew {
+			pad = len(idx) - pad
+		}
 		return pad, true
 	}
 	got := copy(idx, o.perm[o.pos:])

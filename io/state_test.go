@@ -65,6 +65,9 @@ func resumable(t *testing.T) map[string]func() dataio.Iter {
 			DType: dtype.Float32, Augment: image.Augment{RandCrop: true},
 			Normalize: dataio.Normalize{RandMirror: true, MaxRandomContrast: 0.3}})
 	})
+	for name, open := range imageIters(rec, objectFile(t, 7), 2) {
+		add(name, open)
+	}
 	var sentences [][]int
 	for i := range 60 {
 		sentences = append(sentences, slices.Repeat([]int{i}, 2+i%5))

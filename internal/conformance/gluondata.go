@@ -28,6 +28,8 @@ func newDataCase(kind string) runner {
 		return new(pictureCase)
 	case "transform":
 		return new(transformCase)
+	case "detection_iterator":
+		return new(detectionCase)
 	}
 	return nil
 }

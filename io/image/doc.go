@@ -25,5 +25,6 @@
 //
 // The types that implement [Augmenter] are the augmenters of mx.image: values that change a
 // [Picture] and can be joined, mostly by [CreateAugmenter]. A picture is an [Image] or, after
-// [CastAug], [Floats].
+// [CastAug], [Floats]. A [DetAugmenter], mostly of [CreateDetAugmenter], changes a picture and the
+// boxes of its [Objects] together.
 package image

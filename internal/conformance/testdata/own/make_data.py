@@ -270,6 +270,9 @@ detection("ImageDetRecordIter", "det", dict(R, batch_size=3, max_random_hue=0, r
 detection("ImageDetRecordIter", "det", dict(R, batch_size=5, num_parts=2, part_index=0), 1)
 detection("ImageDetRecordIter", "det", dict(R, batch_size=2, data_shape=[1, 12, 14]), 1, 2)
 detection("ImageDetRecordIter", "det6", dict(R, batch_size=2), 1)
+detection("ImageDetRecordIter", "det", dict(R, batch_size=5, resize_mode="fit", mean_r=9.0, scale=2.0), 1, 2)
+detection("ImageDetRecordIter", "det", dict(R, batch_size=5, resize_mode="shrink", data_shape=[3, 25, 28]), 1)
+detection("ImageDetRecordIter", "det", dict(R, batch_size=3, round_batch=False), 2)
 detection("ImageDetRecordIter", "det6", dict(data_shape=[3, 9, 9], batch_size=2, inter_method=9, preprocess_threads=1), 1)
 
 json.dump({"mxnet": mx.__version__, "cases": cases}, open("data.json", "w"))
