@@ -25,6 +25,9 @@ Lines that begin with # are comments: the subject, the processor, and the lines 
 
 The suite engine compiles a C++ program against the library of the peer's mxnet package with gcc.
 
+The suite io measures the processor time for a picture of iterators and loaders. It writes pictures
+to a folder of the temporary files, which mxnet reads too.
+
 The suite platforms trains on several processes, in gomx and in mxnet, tensorflow and spark. It
 prints the command that installs a missing peer. With --docs FOLDER it updates the table in
 FOLDER/benchmarks.md and the picture FOLDER/platforms.svg; FOLDER/platforms.json keeps the

@@ -18,6 +18,7 @@ type im2recFlags struct {
 	train                    float64
 	interp                   int
 	encoding                 string
+	labels                   bool
 	pack                     dataio.PackConfig
 }
 
@@ -27,7 +28,9 @@ func im2recCommand() *cobra.Command {
 		Use:   "im2rec PREFIX FOLDER",
 		Short: "Pack a folder of pictures into a RecordIO file",
 		Long: `Pack the pictures that PREFIX.lst names into the files PREFIX.rec and PREFIX.idx.
-ImageRecordIter and MXNet read these files. The paths in the list are relative to FOLDER.
+ImageRecordIter and MXNet read these files. The paths in the list are relative to FOLDER. A line of
+the list has the number of a picture, its label, which may be several numbers, and its path, all
+separated by tabs. The boxes of objects, which ImageDetIter reads, are such labels.
 
 With --list, write the list PREFIX.lst and pack nothing. The list holds the pictures in FOLDER, or
 with --recursive the pictures in the folders of FOLDER, where each folder is a class.`,
@@ -62,6 +65,8 @@ with --recursive the pictures in the folders of FOLDER, where each folder is a c
 	flags.BoolVar(&f.pack.Gray, "gray", false, "store grey pictures of one channel")
 	flags.BoolVar(&f.pack.PassThrough, "pass-through", false,
 		"store the bytes of the files unchanged")
+	flags.BoolVar(&f.labels, "pack-label", true,
+		"store all numbers of a label; with --pack-label=false only the first")
 	flags.IntVar(&f.pack.Threads, "num-thread", 0, "number of threads (default: one for each core)")
 	return cmd
 }
@@ -112,6 +117,11 @@ func (f *im2recFlags) run(cmd *cobra.Command, prefix, root string) (err error) {
 	list, err := dataio.ReadImageList(prefix + ".lst")
 	if err != nil {
 		return err
+	}
+	for i, e := range list {
+		if !f.labels && len(e.Label) > 1 {
+			list[i].Label = e.Label[:1]
+		}
 	}
 	if w := cmd.ErrOrStderr(); onTerminal(w) {
 		f.pack.Packed = func(done, all int) { fmt.Fprintf(w, "\r%d of %d pictures", done, all) }

@@ -62,6 +62,28 @@ func TestIm2rec(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if err := os.WriteFile(prefix+".lst", []byte("5\t2\t5\t1\t0.1\t0.2\t0.3\t0.4\ta/1.png\n"),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string]int{"true": 7, "false": 1} {
+		if _, err := gomx(t, "im2rec", prefix, root, "--pack-label="+flag); err != nil {
+			t.Fatal(err)
+		}
+		x, err := dataio.OpenIndexed(prefix+".idx", prefix+".rec")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := x.Read(5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, _, err := dataio.UnpackRecord(b); err != nil || len(h.Label) != want ||
+			h.Label[0] != 2 {
+			t.Errorf("--pack-label=%s: %+v, %v, want %d numbers", flag, h, err, want)
+		}
+		x.Close()
+	}
 	for _, args := range [][]string{{prefix, root, "--encoding", ".gif"},
 		{prefix, root, "--inter-method", "7"}, {prefix, root, "--list", "--train-ratio", "2"},
 		{prefix + "none", root}} {

@@ -75,6 +75,8 @@ func Suites() []Suite {
 			variants: byThreads},
 		{Name: "ops", Script: "ops.py", Workloads: operators, args: peerAndLine,
 			variants: byThreads},
+		{Name: "io", Script: "io.py", Workloads: inputs, args: folderAndLine,
+			variants: oneOrTwoThreads, only: "mxnet"},
 		{Name: "kv", Script: "kv.py", Workloads: kv, args: onlyLine, variants: byThreads},
 		{Name: "oddconvs", Script: "oddconvs.py", Workloads: oddconvs, variants: oneOrTwoThreads,
 			sessions: true, sampled: true,
