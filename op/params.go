@@ -22,7 +22,8 @@ import (
 // A field left at its zero value takes the default. Where zero is legal and not the default the
 // field must be an Opt. A required field with an absent tag takes its value when attributes are
 // parsed that leave it out, because MXNet has a default there that Go's zero would hide. Options
-// after the name: required, not, auto (set from the number of inputs), run (a float64 that changes
+// after the name: required, not, auto (set from the number of inputs, divided by the tag per where
+// there is one), run (a float64 that changes
 // from call to call, such as a learning rate: kernels are not prepared for its value but read it
 // from the Call, by Handle.At), idle (accepted without effect: a value that is not zero is noted
 // once, by Notice), graph (a *Graph, which is no attribute: see Graph).
@@ -42,6 +43,7 @@ type ParamSpec struct {
 	Idle     bool // without effect: notices say so where it is given
 	Graph    bool // a *Graph, not an attribute
 	min, max *float64
+	per      int // inputs that the number of an auto parameter counts as one
 	index    int
 }
 
@@ -120,6 +122,9 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"),
 		Run:  slices.Contains(opts, "run"),
 		Idle: slices.Contains(opts, "idle"), Graph: slices.Contains(opts, "graph")}
+	if p.per = 1; f.Tag.Get("per") != "" {
+		p.per = int(*boundTag(f, "per"))
+	}
 	if e := f.Tag.Get("enum"); e != "" {
 		p.Enum = strings.Split(e, "|")
 	}
@@ -365,7 +370,7 @@ func (s *schema) setAuto(params any, n int) any {
 		if s.params[i].Auto {
 			v := reflect.New(s.typ).Elem()
 			v.Set(reflect.ValueOf(params))
-			v.Field(s.params[i].index).SetInt(int64(n))
+			v.Field(s.params[i].index).SetInt(int64(n / s.params[i].per))
 			return v.Interface()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"gomx/op/loss"
 	"gomx/op/nn"
 	"gomx/op/prim"
+	"gomx/op/quant"
 	"gomx/op/random"
 	"gomx/op/rnn"
 	"gomx/op/tensor"
@@ -20,7 +21,7 @@ import (
 
 // The parameters of operators, so that programs need not import the packages that declare them.
 type (
-	// ActivationParams holds the parameters of Activation.
+	// ActivationParams holds the parameters of Activation and ContribQuantizedAct.
 	//
 	//   - ActType string: the function; required
 	ActivationParams = nn.ActivationParams
@@ -137,7 +138,8 @@ type (
 	//
 	//   - Offset int: number of diagonals above (positive) or below (negative) the main one
 	BandParams = linalg.BandParams
-	// BatchNormParams holds the parameters of BatchNorm and ContribBatchNormWithReLU.
+	// BatchNormParams holds the parameters of BatchNorm, ContribBatchNormWithReLU and
+	// ContribQuantizedBatchNorm.
 	//
 	//   - Eps Opt[float64]: added to the variance; 0.001 by default
 	//   - Momentum Opt[float64]: share of the old value in a moving average; 0.9 by default
@@ -241,6 +243,10 @@ type (
 	//   - BlankLabel string: class of the blank: 0 (labels start at 1) or the last class (labels
 	//     start at 0); one of first, last, first by default
 	CTCLossParams = loss.CTCLossParams
+	// CalibrateParams holds the parameters of ContribCalibrateEntropy.
+	//
+	//   - Bins int: number of quantized numbers; at least 1; 255 by default
+	CalibrateParams = quant.CalibrateParams
 	// CastParams holds the parameters of Cast and AmpCast.
 	//
 	//   - DType dtype.Type: element type of the output; required
@@ -269,7 +275,7 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: ConcatParams{Dim: sym.Some(1)}.
 	ConcatParams = prim.ConcatParams
-	// ConvolutionParams holds the parameters of Convolution.
+	// ConvolutionParams holds the parameters of Convolution and ContribQuantizedConv.
 	//
 	//   - Kernel []int: extent of the window: (w), (h, w) or (d, h, w); required
 	//   - Stride []int: step of the window, 1 by default
@@ -355,6 +361,10 @@ type (
 	//   - TransStd float64: factor of trans; 0 to 1
 	//   - NoTrans bool: leave trans out: parts are not moved
 	DeformablePSROIPoolingParams = vision.DeformablePSROIPoolingParams
+	// DequantizeParams holds the parameters of ContribDequantize.
+	//
+	//   - OutType string: element type of the output; one of float32, float32 by default
+	DequantizeParams = quant.DequantizeParams
 	// DiagParams holds the parameters of Diag.
 	//
 	//   - K int: which diagonal; positive above the main one
@@ -399,7 +409,7 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: DropoutParams{P: sym.Some(0.5)}.
 	DropoutParams = nn.DropoutParams
-	// EmbeddingParams holds the parameters of Embedding.
+	// EmbeddingParams holds the parameters of Embedding and ContribQuantizedEmbedding.
 	//
 	//   - InputDim int: number of rows of weight; at least 1; required
 	//   - OutputDim int: extent of a row; at least 1; required
@@ -458,7 +468,8 @@ type (
 	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is
 	//     inferred
 	FullParams = prim.FullParams
-	// FullyConnectedParams holds the parameters of FullyConnected.
+	// FullyConnectedParams holds the parameters of FullyConnected and
+	// ContribQuantizedFullyConnected.
 	//
 	//   - NumHidden int: number of outputs per sample; at least 1; required
 	//   - NoBias bool: leave the bias out
@@ -909,7 +920,7 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: PickParams{Axis: sym.Some(1)}.
 	PickParams = index.PickParams
-	// PoolingParams holds the parameters of Pooling.
+	// PoolingParams holds the parameters of Pooling and ContribQuantizedPooling.
 	//
 	//   - Kernel []int: extent of the window: (w), (h, w) or (d, h, w)
 	//   - PoolType string: what is made of a window; one of max, avg, sum, lp, max by default
@@ -984,6 +995,47 @@ type (
 	//   - B float64: factor of x
 	//   - C float64: what is added
 	QuadraticParams = contrib.QuadraticParams
+	// QuantizeAsymParams holds the parameters of ContribQuantizeAsym.
+	//
+	//   - MinCalibRange Opt[float64]: least number of the range; None: found from data
+	//   - MaxCalibRange Opt[float64]: greatest number of the range; None: found from data
+	//
+	// Fields of type Opt are set by [Some]: QuantizeAsymParams{MinCalibRange: sym.Some(0.5)}.
+	QuantizeAsymParams = quant.QuantizeAsymParams
+	// QuantizeParams holds the parameters of ContribQuantize.
+	//
+	//   - OutType string: element type of the output; one of int8, uint8, uint8 by default
+	QuantizeParams = quant.QuantizeParams
+	// QuantizeV2Params holds the parameters of ContribQuantizeV2 and ContribRequantize.
+	//
+	//   - OutType string: element type of the output; auto: uint8 for a given range without
+	//     negative numbers, else int8; one of auto, int8, uint8, int8 by default
+	//   - MinCalibRange Opt[float64]: least number of the range; None: found from data
+	//   - MaxCalibRange Opt[float64]: greatest number of the range; None: found from data
+	//
+	// Fields of type Opt are set by [Some]: QuantizeV2Params{MinCalibRange: sym.Some(0.5)}.
+	QuantizeV2Params = quant.QuantizeV2Params
+	// QuantizedAddParams holds the parameters of ContribQuantizedElemwiseAdd.
+	//
+	//   - MinCalibRange Opt[float64]: least number of the output; None: the output is int32
+	//   - MaxCalibRange Opt[float64]: greatest number of the output; None: the output is int32
+	//
+	// Fields of type Opt are set by [Some]: QuantizedAddParams{MinCalibRange: sym.Some(0.5)}.
+	QuantizedAddParams = quant.QuantizedAddParams
+	// QuantizedConcatParams holds the parameters of ContribQuantizedConcat.
+	//
+	//   - Dim Opt[int]: axis along which the inputs are joined; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: QuantizedConcatParams{Dim: sym.Some(1)}.
+	QuantizedConcatParams = quant.QuantizedConcatParams
+	// QuantizedMulParams holds the parameters of ContribQuantizedElemwiseMul.
+	//
+	//   - MinCalibRange Opt[float64]: least number of the output; None: the output is int32
+	//   - MaxCalibRange Opt[float64]: greatest number of the output; None: the output is int32
+	//   - FloatOutput bool: the output is float32, without a range
+	//
+	// Fields of type Opt are set by [Some]: QuantizedMulParams{MinCalibRange: sym.Some(0.5)}.
+	QuantizedMulParams = quant.QuantizedMulParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
 	//
 	//   - LR float64: learning rate; required
@@ -1011,7 +1063,7 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: RMSPropUpdateParams{Gamma1: sym.Some(0.5)}.
 	RMSPropUpdateParams = update.RMSPropUpdateParams
-	// RNNParams holds the parameters of RNN.
+	// RNNParams holds the parameters of RNN and ContribQuantizedRnn.
 	//
 	//   - StateSize int: size of the state of one layer and direction; at least 1; required
 	//   - NumLayers int: number of stacked layers; 1 to 16384; required
@@ -1526,7 +1578,9 @@ var (
 	opConcat                                = op.Lookup("Concat")
 	opContribAllclose                       = op.Lookup("_contrib_allclose")
 	opContribBatchNormWithReLU              = op.Lookup("_contrib_BatchNormWithReLU")
+	opContribCalibrateEntropy               = op.Lookup("_contrib_calibrate_entropy")
 	opContribCountSketch                    = op.Lookup("_contrib_count_sketch")
+	opContribDequantize                     = op.Lookup("_contrib_dequantize")
 	opContribDivSqrtDim                     = op.Lookup("_contrib_div_sqrt_dim")
 	opContribFft                            = op.Lookup("_contrib_fft")
 	opContribGradientmultiplier             = op.Lookup("_contrib_gradientmultiplier")
@@ -1537,6 +1591,21 @@ var (
 	opContribInterleavedMatmulSelfattQk     = op.Lookup("_contrib_interleaved_matmul_selfatt_qk")
 	opContribInterleavedMatmulSelfattValatt = op.Lookup("_contrib_interleaved_matmul_selfatt_valatt")
 	opContribQuadratic                      = op.Lookup("_contrib_quadratic")
+	opContribQuantize                       = op.Lookup("_contrib_quantize")
+	opContribQuantizeAsym                   = op.Lookup("_contrib_quantize_asym")
+	opContribQuantizeV2                     = op.Lookup("_contrib_quantize_v2")
+	opContribQuantizedAct                   = op.Lookup("_contrib_quantized_act")
+	opContribQuantizedBatchNorm             = op.Lookup("_contrib_quantized_batch_norm")
+	opContribQuantizedConcat                = op.Lookup("_contrib_quantized_concat")
+	opContribQuantizedConv                  = op.Lookup("_contrib_quantized_conv")
+	opContribQuantizedElemwiseAdd           = op.Lookup("_contrib_quantized_elemwise_add")
+	opContribQuantizedElemwiseMul           = op.Lookup("_contrib_quantized_elemwise_mul")
+	opContribQuantizedEmbedding             = op.Lookup("_contrib_quantized_embedding")
+	opContribQuantizedFlatten               = op.Lookup("_contrib_quantized_flatten")
+	opContribQuantizedFullyConnected        = op.Lookup("_contrib_quantized_fully_connected")
+	opContribQuantizedPooling               = op.Lookup("_contrib_quantized_pooling")
+	opContribQuantizedRnn                   = op.Lookup("_contrib_quantized_rnn")
+	opContribRequantize                     = op.Lookup("_contrib_requantize")
 	opContribRoundSte                       = op.Lookup("_contrib_round_ste")
 	opContribSignSte                        = op.Lookup("_contrib_sign_ste")
 	opContribSyncBatchNorm                  = op.Lookup("_contrib_SyncBatchNorm")
@@ -2469,6 +2538,19 @@ func ContribBatchNormWithReLU(data *Symbol, p BatchNormParams, opts ...Option) *
 	return compose(opContribBatchNormWithReLU, p, opts, data)
 }
 
+// ContribCalibrateEntropy finds the magnitude at which quantization may cut numbers off.
+//
+// hist holds how many numbers fall between neighbours of hist_edges, which are symmetric about
+// zero.
+// The outputs are the edge with the least divergence (Kullback and Leibler) between the histogram
+// that is cut off there and its quantized form, and that divergence.
+//
+// Parameters:
+//   - Bins: number of quantized numbers; at least 1; 255 by default
+func ContribCalibrateEntropy(hist, histEdges *Symbol, p CalibrateParams, opts ...Option) *Symbol {
+	return compose(opContribCalibrateEntropy, p, opts, hist, histEdges)
+}
+
 // ContribCountSketch is the count sketch of the vectors along the last axis.
 //
 // Element i of a vector is multiplied by s[i], which is 1 or -1, and added to element h[i] of the
@@ -2480,6 +2562,15 @@ func ContribBatchNormWithReLU(data *Symbol, p BatchNormParams, opts ...Option) *
 //   - BatchSize: accepted for compatibility, without effect; at least 1; 32 by default
 func ContribCountSketch(data, h, s *Symbol, p CountSketchParams, opts ...Option) *Symbol {
 	return compose(opContribCountSketch, p, opts, data, h, s)
+}
+
+// ContribDequantize turns int8 or uint8 numbers of a range into float32 numbers: q·m/127.5 or
+// q·m/255.5 for a range of magnitude m.
+//
+// Parameters:
+//   - OutType: element type of the output; one of float32, float32 by default
+func ContribDequantize(data, minRange, maxRange *Symbol, p DequantizeParams, opts ...Option) *Symbol {
+	return compose(opContribDequantize, p, opts, data, minRange, maxRange)
 }
 
 // ContribDivSqrtDim divides by the square root of the last extent, as attention scales its scores.
@@ -2590,6 +2681,214 @@ func ContribInterleavedMatmulSelfattValatt(queriesKeysValues, attention *Symbol,
 //   - C: what is added
 func ContribQuadratic(data *Symbol, p QuadraticParams, opts ...Option) *Symbol {
 	return compose(opContribQuadratic, p, opts, data)
+}
+
+// ContribQuantize turns float32 numbers into int8 or uint8 numbers: x·127/m or x·255/m for a range
+// of magnitude m, rounded and limited.
+//
+// Parameters:
+//   - OutType: element type of the output; one of int8, uint8, uint8 by default
+func ContribQuantize(data, minRange, maxRange *Symbol, p QuantizeParams, opts ...Option) *Symbol {
+	return compose(opContribQuantize, p, opts, data, minRange, maxRange)
+}
+
+// ContribQuantizeAsym turns float32 numbers of a range from low to high into uint8 numbers: x·scale
+// + shift with scale 255/(high - low) and shift 255 - high·scale, rounded and limited. Outputs
+// after data are scale and shift.
+//
+// Parameters:
+//   - MinCalibRange: least number of the range; None: found from data
+//   - MaxCalibRange: greatest number of the range; None: found from data
+func ContribQuantizeAsym(data *Symbol, p QuantizeAsymParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizeAsym, p, opts, data)
+}
+
+// ContribQuantizeV2 turns float32 numbers into int8 or uint8 numbers: x·127.5/m or x·255.5/m for a
+// range of magnitude m, rounded and limited. Quantized numbers stay as they are.
+//
+// Parameters:
+//   - OutType: element type of the output; auto: uint8 for a given range without negative numbers,
+//     else int8; one of auto, int8, uint8, int8 by default
+//   - MinCalibRange: least number of the range; None: found from data
+//   - MaxCalibRange: greatest number of the range; None: found from data
+func ContribQuantizeV2(data *Symbol, p QuantizeV2Params, opts ...Option) *Symbol {
+	return compose(opContribQuantizeV2, p, opts, data)
+}
+
+// ContribQuantizedAct is max(q, 0) for quantized numbers; act_type must be relu. The output is int8
+// with the range of data; uint8 numbers keep their bits.
+//
+// Parameters:
+//   - ActType: the function; required
+func ContribQuantizedAct(data, minData, maxData *Symbol, p ActivationParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedAct, p, opts, data, minData, maxData)
+}
+
+// ContribQuantizedBatchNorm is BatchNorm of quantized numbers by moving averages.
+//
+// The output is int8 and has the range of min_calib_range and max_calib_range, which must be given.
+// As in MXNet gamma counts whatever fix_gamma says, and results are divided by sqrt(1 + eps).
+//
+// Parameters:
+//   - Eps: added to the variance; 0.001 by default
+//   - Momentum: share of the old value in a moving average; 0.9 by default
+//   - NoFixGamma: treat gamma as one and give it no gradient (switches fix_gamma off)
+//   - UseGlobalStats: normalize by the moving averages in training too
+//   - OutputMeanVar: also return mean and 1/sqrt(variance + eps)
+//   - Axis: axis of the channels; 1 by default
+//   - CudnnOff: accepted for compatibility, without effect
+//   - MinCalibRange: accepted for compatibility, without effect
+//   - MaxCalibRange: accepted for compatibility, without effect
+func ContribQuantizedBatchNorm(data, minData, maxData *Symbol, p BatchNormParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedBatchNorm, p, opts, data, minData, maxData)
+}
+
+// ContribQuantizedConcat joins quantized arrays along an axis. The inputs are the arrays and then
+// the least and the greatest number of each. The output has a range that covers all of them and
+// zero; it is uint8 where all arrays are, else int8.
+//
+// Parameters:
+//   - Dim: axis along which the inputs are joined; 1 by default
+func ContribQuantizedConcat(data []*Symbol, p QuantizedConcatParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedConcat, p, opts, data...)
+}
+
+// ContribQuantizedConv is Convolution of uint8 data with int8 weights.
+//
+// Sums are int32. The bias, int8, is added to the sums as it is. The range of the output counts a
+// step of data and
+// of weights as a 127th of their magnitudes, as MXNet does although the data are uint8.
+//
+// Parameters:
+//   - Kernel: extent of the window: (w), (h, w) or (d, h, w); required
+//   - Stride: step of the window, 1 by default
+//   - Dilate: distance of neighbouring window elements, 1 by default
+//   - Pad: zeros added on both sides, 0 by default
+//   - NumFilter: number of output channels; at least 1; required
+//   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
+//   - Workspace: accepted for compatibility, without effect; 1024 by default
+//   - NoBias: leave the bias out
+//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace,
+//     fastest, None by default
+//   - CudnnOff: accepted for compatibility, without effect
+//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW,
+//     NCDHW, NHWC, NDHWC, None by default
+func ContribQuantizedConv(data, minData, maxData, minWeight, maxWeight, minBias, maxBias *Symbol, p ConvolutionParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedConv, p, opts, data, minData, maxData, minWeight, maxWeight, minBias, maxBias)
+}
+
+// ContribQuantizedElemwiseAdd adds quantized numbers of two ranges. The output is int32 with the
+// sum of both magnitudes, or with a given range int8, uint8 where both operands are. As in MXNet a
+// uint8 operand beside an int8 operand is first limited to int8 in the steps of the output.
+//
+// Parameters:
+//   - MinCalibRange: least number of the output; None: the output is int32
+//   - MaxCalibRange: greatest number of the output; None: the output is int32
+func ContribQuantizedElemwiseAdd(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Symbol, p QuantizedAddParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedElemwiseAdd, p, opts, lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax)
+}
+
+// ContribQuantizedElemwiseMul multiplies int8 numbers of two ranges. The output is int32, int8 with
+// a given range, or float32.
+//
+// Parameters:
+//   - MinCalibRange: least number of the output; None: the output is int32
+//   - MaxCalibRange: greatest number of the output; None: the output is int32
+//   - FloatOutput: the output is float32, without a range
+func ContribQuantizedElemwiseMul(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Symbol, p QuantizedMulParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedElemwiseMul, p, opts, lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax)
+}
+
+// ContribQuantizedEmbedding replaces every index of data by that row of an int8 weight, with the
+// range of weight. Indices out of range are clipped.
+//
+// Parameters:
+//   - InputDim: number of rows of weight; at least 1; required
+//   - OutputDim: extent of a row; at least 1; required
+//   - DType: element type of weight; float32 by default
+//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients
+//     are dense
+func ContribQuantizedEmbedding(data, minWeight, maxWeight *Symbol, p EmbeddingParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedEmbedding, p, opts, data, minWeight, maxWeight)
+}
+
+// ContribQuantizedFlatten sees quantized numbers of shape (n, ...) as a matrix of n rows, with the
+// same range.
+func ContribQuantizedFlatten(data, minData, maxData *Symbol, opts ...Option) *Symbol {
+	return compose(opContribQuantizedFlatten, op.NoParams{}, opts, data, minData, maxData)
+}
+
+// ContribQuantizedFullyConnected is FullyConnected of quantized data.
+//
+// Weights are int8, sums int32. The bias, int8 with a range of its own, is converted to the steps
+// of the sums, without its
+// fraction. The range of the output counts a step of data and of weights as a 127th of their
+// magnitudes; for uint8 data, that of weights as a 255th.
+//
+// Parameters:
+//   - NumHidden: number of outputs per sample; at least 1; required
+//   - NoBias: leave the bias out
+//   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed
+//     (switches flatten off)
+func ContribQuantizedFullyConnected(data, minData, maxData, minWeight, maxWeight, minBias, maxBias *Symbol, p FullyConnectedParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedFullyConnected, p, opts, data, minData, maxData, minWeight, maxWeight, minBias, maxBias)
+}
+
+// ContribQuantizedPooling is Pooling by max or avg of quantized numbers with two or three spatial
+// axes. Averages are rounded; the range stays.
+//
+// Parameters:
+//   - Kernel: extent of the window: (w), (h, w) or (d, h, w)
+//   - PoolType: what is made of a window; one of max, avg, sum, lp, max by default
+//   - GlobalPool: the window covers everything; kernel, stride and pad are not read
+//   - CudnnOff: accepted for compatibility, without effect
+//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, same, valid
+//     by default
+//   - Stride: step of the window, 1 by default
+//   - Pad: extent added on both sides, 0 by default
+//   - PValue: exponent of lp: 1, 2 or 3
+//   - CountIncludePad: divide avg by the extent of the window with padding; true by default
+//   - Layout: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by default
+func ContribQuantizedPooling(data, minData, maxData *Symbol, p PoolingParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedPooling, p, opts, data, minData, maxData)
+}
+
+// ContribQuantizedRnn is RNN with mode lstm for quantized data.
+//
+// Data, scale and shift come from ContribQuantizeAsym. Parameters and states are float32 as those
+// of RNN. Weights become int8: each row of each gate has
+// a scale of its own, by the largest magnitude in that row of all layers. Outputs of cells become
+// uint8 with the scale and shift of data, and the outputs of the operator are these, as float32.
+// Cell
+// states stay float32. There is no dropout, projection or sequence length.
+//
+// Parameters:
+//   - StateSize: size of the state of one layer and direction; at least 1; required
+//   - NumLayers: number of stacked layers; 1 to 16384; required
+//   - Bidirectional: read every sequence in both directions
+//   - Mode: kind of cell; required
+//   - P: dropout probability, below 1, of the outputs of a layer before the next; in training only;
+//     at least 0
+//   - StateOutputs: also return the last states
+//   - ProjectionSize: size to which an LSTM projects its outputs; at least 1
+//   - StateClipMin: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
+func ContribQuantizedRnn(data, minData, maxData *Symbol, p RNNParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedRnn, p, opts, data, minData, maxData)
+}
+
+// ContribRequantize turns int32 numbers of a range into int8 or uint8 numbers of a smaller range:
+// the given one, or that of the numbers found.
+//
+// Parameters:
+//   - OutType: element type of the output; auto: uint8 for a given range without negative numbers,
+//     else int8; one of auto, int8, uint8, int8 by default
+//   - MinCalibRange: least number of the range; None: found from data
+//   - MaxCalibRange: greatest number of the range; None: found from data
+func ContribRequantize(data, minRange, maxRange *Symbol, p QuantizeV2Params, opts ...Option) *Symbol {
+	return compose(opContribRequantize, p, opts, data, minRange, maxRange)
 }
 
 // ContribRoundSte rounds to the nearest integer, halves away from zero, and passes the gradient

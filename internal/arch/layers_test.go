@@ -18,6 +18,7 @@ autograd
 ndarray                                   imperative arrays, the tape
 compile                                   graph, descriptions and options -> immutable Program; pure
 graph                                     passes on op.Node, shared by compile and the tape
+op/quant
 op/nn op/index op/loss op/rnn op/vision op/random op/update op/linalg op/contrib op/tensor op/control
 op/prim                                   elementwise, reduce, broadcast, reshape, slice, take, cast, softmax, dot: what others' gradients are made of
 op/attach                                 kernel attachments that several families share

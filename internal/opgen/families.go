@@ -9,6 +9,7 @@ import (
 	_ "gomx/op/loss"
 	_ "gomx/op/nn"
 	_ "gomx/op/prim"
+	_ "gomx/op/quant"
 	_ "gomx/op/random"
 	_ "gomx/op/rnn"
 	_ "gomx/op/tensor"

@@ -48,7 +48,7 @@ func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 	if o.Variadic {
 		params = o.WithCount(params, d.count(r))
 	}
-	shapes, types, ok := d.infer(o, params, r.shapes)
+	shapes, types, ok := d.infer(o, params, r)
 	if !ok {
 		return nil, false
 	}
@@ -155,14 +155,13 @@ func isFloat(t dtype.Type) bool {
 
 // infer draws the shapes of the first inputs unless they are given, and element types, and lets the
 // operator infer the others.
-func (d drawer) infer(o *op.Op, params any, given []dtype.Shape) ([]dtype.Shape, []dtype.Type,
-	bool) {
+func (d drawer) infer(o *op.Op, params any, r recipe) ([]dtype.Shape, []dtype.Type, bool) {
 	n, m := len(o.Inputs(params)), len(o.Outputs(params))
 	s := make([]dtype.Shape, n+m)
 	for i := range n {
 		switch k := d.IntN(4); {
-		case i < len(given):
-			s[i] = given[i]
+		case i < len(r.shapes):
+			s[i] = r.shapes[i]
 		case i == 0 || k == 0 && i < 3:
 			s[i] = d.shape()
 		case k == 1:
@@ -187,11 +186,13 @@ func (d drawer) infer(o *op.Op, params any, given []dtype.Shape) ([]dtype.Shape,
 	}
 	types := make([]dtype.Type, n+m)
 	for i := range types {
-		types[i] = dtype.Unknown
+		if types[i] = dtype.Unknown; i < len(r.types) {
+			types[i] = r.types[i]
+		}
 	}
 	t := d.dtype()
 	for i := range n {
-		if i == 0 || d.IntN(4) > 0 {
+		if r.types == nil && (i == 0 || d.IntN(4) > 0) {
 			types[i] = t
 		}
 	}

@@ -20,6 +20,7 @@ import (
 type recipe struct {
 	attrs  map[string]string
 	shapes []dtype.Shape               // of the first inputs; inference finds the others
+	types  []dtype.Type                // of the first inputs; drawn for the others
 	fill   func(i int, x Operand) bool // values of input i; false: as for other operators
 }
 

@@ -49,7 +49,7 @@ MXNet gradients flow from the log-likelihood to lda, alpha and beta only.`,
 			Once: "it is not provided",
 		},
 		Inputs:  func(op.NoParams) []op.Input { return inputs },
-		Outputs: func(op.NoParams) []string { return []string{"output0", "output1"} },
+		Outputs: func(op.NoParams) []string { return []string{"output", "out_state"} },
 		Infer:   inferHawkes,
 		InferType: func(p op.NoParams, in, out []dtype.Type) error {
 			return hawkesType(p, in, out)
@@ -122,8 +122,8 @@ func inferHawkes(_ op.NoParams, in, out []dtype.Shape) error {
 		{"marks", &in[hawkesMarks], []*int{&sequences, &events}},
 		{"valid_length", &in[hawkesLength], []*int{&sequences}},
 		{"max_time", &in[hawkesMaxTime], []*int{&sequences}},
-		{"output0", &out[0], []*int{&sequences}},
-		{"output1", &out[1], []*int{&sequences, &marks}},
+		{"output", &out[0], []*int{&sequences}},
+		{"out_state", &out[1], []*int{&sequences, &marks}},
 	}
 	for range 2 {
 		for _, r := range rows {
