@@ -20,12 +20,14 @@ import (
 
 func zooCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "zoo",
-		Short:   "List, export and summarize well-known networks",
-		Long:    "List, export and summarize the networks of package zoo, by the names of MXNet's functions.",
-		Example: "  gomx zoo list\n  gomx zoo export resnet18_v1 runs/resnet18\n  gomx zoo summary mobilenet_v2_1_0",
-		Args:    noCommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   "zoo",
+		Short: "List, export and summarize well-known networks",
+		Long: "List, export and summarize the networks of package zoo, by the names of MXNet's " +
+			"functions.",
+		Example: "  gomx zoo list\n  gomx zoo export resnet18_v1 runs/resnet18\n" +
+			"  gomx zoo summary mobilenet_v2_1_0",
+		Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(zooListCommand(), zooExportCommand(), zooSummaryCommand())
 	return cmd
@@ -34,9 +36,10 @@ func zooCommand() *cobra.Command {
 func zooListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the networks with their inputs",
-		Long:    "List the networks: the name of MXNet's function, the name of its get_model, and the inputs for one sample.",
+		Use:   "list",
+		Short: "List the networks with their inputs",
+		Long: "List the networks: the name of MXNet's function, the name of its get_model, and " +
+			"the inputs for\none sample.",
 		Example: "  gomx zoo list\n  gomx zoo list --json",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -131,7 +134,8 @@ func (f *zooFlags) inputs(entry zoo.Entry) ([]zoo.Input, error) {
 	}
 	shapes, err := parseShapes(texts)
 	if err != nil {
-		return nil, usageError{errors.New(strings.Replace(err.Error(), "--shape", "--input-shape", 1))}
+		text := strings.Replace(err.Error(), "--shape", "--input-shape", 1)
+		return nil, usageError{errors.New(text)}
 	}
 	for i := range inputs {
 		if s, ok := shapes[inputs[i].Name]; ok {
@@ -151,8 +155,8 @@ func zooExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export NAME PREFIX",
 		Short: "Write a network as PREFIX-symbol.json and PREFIX-0000.params",
-		Long: `Write a network as MXNet's export does: the files PREFIX-symbol.json and PREFIX-0000.params, with
-MXNet's names of parameters and operators. Without --params the parameters have random values.`,
+		Long: `Write a network as MXNet's export does: the files PREFIX-symbol.json and PREFIX-0000.params,
+with MXNet's names of parameters and operators. Without --params the parameters have random values.`,
 		Example: "  gomx zoo export resnet18_v1 runs/resnet18\n" +
 			"  gomx zoo export mobilenet_v2_1_0 runs/mobile --params mobilenetv2_1.0.params\n" +
 			"  gomx zoo export vgg11 runs/vgg --classes 10 --seed 7 --input-shape 1,3,224,224",
@@ -184,10 +188,11 @@ func zooSummaryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "summary NAME",
 		Short: "Print the blocks of a network with shapes, parameters and FLOPs",
-		Long: `Print a table of the blocks of a network, with the shapes of their outputs, the numbers of their
-parameters and the floating-point operations of one call.`,
-		Example: "  gomx zoo summary resnet50_v2\n  gomx zoo summary resnet18_v1 --input-shape 8,3,32,32",
-		Args:    exactArgs(1),
+		Long: `Print a table of the blocks of a network, with the shapes of their outputs, the numbers of
+their parameters and the floating-point operations of one call.`,
+		Example: "  gomx zoo summary resnet50_v2\n" +
+			"  gomx zoo summary resnet18_v1 --input-shape 8,3,32,32",
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			net, inputs, err := f.network(args[0])
 			if err != nil {

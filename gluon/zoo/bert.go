@@ -150,8 +150,8 @@ func rowsAt(x, places *nd.Array) *nd.Array {
 }
 
 // Net makes a network of it whose arguments are words, token types, lengths and masked places, in
-// this order and as far as the network has the parts. Its results are the parts of BERTOutput that the
-// network has.
+// this order and as far as the network has the parts. Its results are the parts of BERTOutput that
+// the network has.
 func (b *BERT) Net() *gluon.Net {
 	return gluon.Wrap(b, func(in []*nd.Array) []*nd.Array {
 		next := func() (a *nd.Array) {
@@ -264,8 +264,8 @@ func newBERTLayer(c BERTConfig) *BERTLayer {
 	dense := func() *nn.Dense { return bertDense(c.Units, c.Units) }
 	a := &BERTAttention{ProjQuery: dense(), ProjKey: dense(), ProjValue: dense()}
 	l := &BERTLayer{config: c, AttentionCell: a, Proj: dense(), LayerNorm: bertNorm(c),
-		FFN: &BERTFeedForward{FFN1: bertDense(c.Hidden, c.Units), FFN2: bertDense(c.Units, c.Hidden),
-			LayerNorm: bertNorm(c), dropout: c.Dropout}}
+		FFN: &BERTFeedForward{FFN1: bertDense(c.Hidden, c.Units),
+			FFN2: bertDense(c.Units, c.Hidden), LayerNorm: bertNorm(c), dropout: c.Dropout}}
 	a.attention = &nn.MultiHeadAttention{Units: c.Units, Heads: c.Heads, Dropout: c.Dropout,
 		Query: a.ProjQuery, Key: a.ProjKey, Value: a.ProjValue, Out: l.Proj}
 	return l

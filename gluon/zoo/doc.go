@@ -5,9 +5,12 @@
 //	scores := net.Forward(pictures)
 //
 // [Model] makes a network by its name, in the spelling of gluon.model_zoo.vision.get_model
-// ("mobilenetv2_1.0") or of the Python function ("mobilenet_v2_1_0"); [List] has all names. There is
-// a constructor for each, such as [ResNet18V1], and one for each family, such as [ResNet]. They
+// ("mobilenetv2_1.0") or of the Python function ("mobilenet_v2_1_0"); [List] has all names. There
+// is a constructor for each, such as [ResNet18V1], and one for each family, such as [ResNet]. They
 // return a [Classifier], whose Features a program can use with another Output.
+//
+// Other networks have constructors alone: [NewBERT], [NewGPT2], [NewLSTMLM], [NewSSD], [NewUNet],
+// [DCGANGenerator] and [DCGANDiscriminator].
 //
 // # Names
 //

@@ -156,7 +156,8 @@ func (a *GPT2Attention) Run(x, key, value *nd.Array) (y, keys, values *nd.Array)
 		return nd.ArangeLike(scores, nd.ArangeLikeParams{Axis: nd.Some(axis),
 			Start: float64(first)})
 	}
-	may := nd.BroadcastLesserEqual(place(2, 0).Reshape(1, 1, -1), place(1, before).Reshape(1, -1, 1))
+	own := place(1, before).Reshape(1, -1, 1)
+	may := nd.BroadcastLesserEqual(place(2, 0).Reshape(1, 1, -1), own)
 	weights := drop(scores.Add(may.SubScalar(1).MulScalar(1e30)).Softmax(), a.dropout)
 	y = nd.BatchDot(weights, values.Reshape(-3, 0, 0), nd.DotParams{})
 	y = y.Reshape(-4, -1, a.heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)

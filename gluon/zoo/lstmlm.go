@@ -55,8 +55,8 @@ func NewLSTMLM(c LSTMLMConfig) *LSTMLM {
 		c.Embed = c.Hidden
 	}
 	if !c.Untied && c.Embed != c.Hidden {
-		panic(misuse("LSTMLM", "codes of size %d and %d hidden units, want the same number or Untied",
-			c.Embed, c.Hidden))
+		panic(misuse("LSTMLM", "codes of size %d and %d hidden units, want the same number or "+
+			"Untied", c.Embed, c.Hidden))
 	}
 	table := &nn.Embedding{Rows: c.Vocab, Units: c.Embed,
 		WeightInit: initializer.Uniform{Scale: 0.1}}

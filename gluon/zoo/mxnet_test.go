@@ -33,7 +33,8 @@ x = nd.load(folder + '/x.params')['x']
 net = getattr(vision, function)()
 net.load_parameters(folder + '/net.params')
 outputs = [net(x)]
-block = gluon.SymbolBlock.imports(folder + '/net-symbol.json', ['data'], folder + '/net-0000.params')
+block = gluon.SymbolBlock.imports(folder + '/net-symbol.json', ['data'],
+                                  folder + '/net-0000.params')
 outputs.append(block(x))
 mod = mx.mod.Module.load(folder + '/net', 0, label_names=None)
 mod.bind([('data', x.shape)], for_training=False)

@@ -173,7 +173,8 @@ func (s *SSD) Detect(x *nd.Array) (classes, scores, boxes *nd.Array) {
 		every[i] = decodeBoxes(offsets, anchors)
 	}
 	axis := func(n int) nd.ConcatParams { return nd.ConcatParams{Dim: nd.Some(n)} }
-	found := nd.Concat([]*nd.Array{ids, rows(scores.Mul(likely)), nd.Concat(every, axis(1))}, axis(2))
+	found := nd.Concat([]*nd.Array{ids, rows(scores.Mul(likely)), nd.Concat(every, axis(1))},
+		axis(2))
 	found = nd.BoxNMS(found, nd.BoxNMSParams{OverlapThresh: nd.Some(s.config.Overlap),
 		TopK: nd.Some(s.config.TopK), ValidThresh: 0.01, IDIndex: nd.Some(0),
 		ScoreIndex: nd.Some(1), CoordStart: nd.Some(2)})

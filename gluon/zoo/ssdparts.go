@@ -54,8 +54,8 @@ func (a *SSDAnchors) Declare() {
 // (1, 4·anchors).
 func (a *SSDAnchors) Forward(x *nd.Array) *nd.Array {
 	if h, w := x.Shape()[2], x.Shape()[3]; h > a.side || w > a.side {
-		panic(misuse("SSD", "a level of %d×%d places, want at most %d×%d: the pictures are too large",
-			h, w, a.side, a.side))
+		panic(misuse("SSD", "a level of %d×%d places, want at most %d×%d: the pictures are too "+
+			"large", h, w, a.side, a.side))
 	}
 	return nd.SliceLike(a.Anchors.At(x), x, nd.SliceLikeParams{Axes: []int{2, 3}}).Reshape(1, -1)
 }
