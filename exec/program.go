@@ -19,6 +19,7 @@ type program struct {
 	forms   *forms
 	keepers []*keeper     // by step; nil for steps whose results are not kept
 	lanes   []engine.Lane // by segment
+	waits   []bool        // by segment: it waits for segments of other devices
 	refs    atomic.Int32  // executors and runs that use it
 	shared  atomic.Bool   // several executors use it
 }
@@ -70,14 +71,18 @@ func target(train bool) compile.Target {
 // link finds or makes the kept forms of parameters of a program.
 func (ex *Executor) link(p *compile.Program) *program {
 	l := &program{Program: p, forms: ex.arena.forms, keepers: make([]*keeper, len(p.Steps)),
-		lanes: make([]engine.Lane, len(p.Segments))}
+		lanes: make([]engine.Lane, len(p.Segments)), waits: make([]bool, len(p.Segments))}
 	for i := range p.Steps {
 		if p.Steps[i].Form != nil {
 			l.keepers[i] = l.keep(ex, &p.Steps[i])
 		}
 	}
 	for i := range p.Segments {
-		l.lanes[i] = laneOf(p.Segments[i].Lane)
+		seg := &p.Segments[i]
+		l.lanes[i] = laneOf(seg.Lane)
+		for _, s := range p.Steps[seg.From:seg.To] {
+			l.waits[i] = l.waits[i] || s.Node.Op.Waits
+		}
 	}
 	return l
 }

@@ -152,6 +152,8 @@ func (r *run) push(from, to int) {
 			Wide: seg.Wide, Threads: seg.Threads, Lane: b.p.lanes[i]}
 		if seg.Lane.Queued() {
 			task.Fn, task.Async, task.Queued = nil, queueSegment, true
+		} else if b.p.waits[i] {
+			task.Fn, task.Async, task.Wide = nil, waitSegment, false
 		}
 		ex.eng.Push(&task)
 	}
@@ -165,6 +167,12 @@ func runSegment(er *engine.Run) error {
 	sr := er.Arg.(*segmentRun)
 	defer sr.r.release()
 	return sr.run(nil)
+}
+
+// waitSegment is the body of segments on hosts that wait for segments of other devices. They have a
+// goroutine of their own, because the workers of the engine are needed for the others.
+func waitSegment(er *engine.Run, done func(error)) {
+	go func() { done(runSegment(er)) }()
 }
 
 // run runs the kernels of a segment one after the other, or puts their work on a queue. There,

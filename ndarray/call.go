@@ -88,6 +88,12 @@ func runCall(r *engine.Run) error {
 	return nil
 }
 
+// waitCall is the body of operations that wait for operations on other devices. They have a
+// goroutine of their own, because the workers of the engine are needed for the others.
+func waitCall(r *engine.Run, done func(error)) {
+	go func() { done(runCall(r)) }()
+}
+
 // queueCall is the body of operations on devices with queues: it appends the kernel's work to the
 // queue.
 func queueCall(r *engine.Run, done func(error)) {

@@ -186,6 +186,8 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 	}
 	if iv.dev.Kind != device.KindCPU && device.HasQueues(iv.dev.Kind) {
 		task.Fn, task.Async, task.Queued, task.Cheap = nil, queueCall, true, false
+	} else if p.op.Waits {
+		task.Fn, task.Async, task.Wide, task.Cheap = nil, waitCall, false, false
 	}
 	iv.eng.Push(&task)
 	for i, a := range results {

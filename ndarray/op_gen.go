@@ -2905,9 +2905,8 @@ func ContribSignSte(data *Array) *Array {
 //
 // In training the operators of ndev devices that have one key wait for each other and share mean
 // and
-// variance of equal parts of the batch; a wait ends after 60 seconds with an error. On the
-// processor,
-// the engine needs a worker for each of the devices. With one device the operator is BatchNorm.
+// variance of equal parts of the batch; a wait ends after 60 seconds with an error. With one device
+// the operator is BatchNorm.
 // The second output is the mean used, the third the variance; both carry no gradient.
 //
 // Its gradient has no gradient in turn: where several devices share statistics.

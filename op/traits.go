@@ -73,6 +73,9 @@ type Traits struct {
 	// Pointwise operators treat the elements of operands of one shape alike, wherever they lie.
 	// They work on any layout that all operands share.
 	Pointwise bool
+	// Waits says that kernels wait for calls on other devices: on hosts they run on goroutines of
+	// their own.
+	Waits bool
 	// Random operators get a Seed at every run. Spec.Draws says when they draw numbers.
 	Random bool
 }

@@ -1,9 +1,7 @@
 package nn_test
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"gomx/autograd"
@@ -57,23 +55,97 @@ func TestBatchNormReLU(t *testing.T) {
 	}
 }
 
-// TestSyncBatchNorm: the layer is BatchNorm on one device, and an error on two.
-func TestSyncBatchNorm(t *testing.T) {
-	x := uniform(1, 4, 3)
-	forward := func(b gluon.Block, on ...device.Device) *nd.Array {
-		net := gluon.New(b)
-		if err := net.Init(initializer.Xavier{}, gluon.On(on...)); err != nil {
-			t.Fatal(err)
-		}
-		return net.Forward(autograd.Train().Watch(x))
+// normalizer has a layer between others, so that gradients depend on the statistics.
+func normalizer(t *testing.T, norm gluon.Block, on ...device.Device) *gluon.Net {
+	t.Helper()
+	net := gluon.New(nn.Sequential{nn.Activation("tanh"), norm,
+		gluon.Func(func(x *nd.Array) *nd.Array { return x.Mul(x).Add(x) })})
+	if err := net.Init(initializer.Xavier{}, gluon.On(on...)); err != nil {
+		t.Fatal(err)
 	}
-	one := device.CPU()
-	got, want := forward(&nn.SyncBatchNorm{}, one), forward(&nn.BatchNorm{}, one)
-	near(t, "one device", "output", read(t, got).data, read(t, want).data, 0)
-	defer func() {
-		if e := fmt.Sprint(recover()); !strings.Contains(e, "on 2 devices, want 1") {
-			t.Errorf("panic %q", e)
+	return net
+}
+
+// TestSyncBatchNorm: the layer is BatchNorm of the whole batch, whose parts lie on several devices:
+// outputs, gradients and averages, line by line and compiled, in several steps. In inference and with
+// global statistics the devices do not wait for each other.
+func TestSyncBatchNorm(t *testing.T) {
+	cpus := []device.Device{device.CPU(), {ID: 1}}
+	for name, c := range map[string]struct {
+		whole   *nn.BatchNorm
+		sync    *nn.SyncBatchNorm
+		shape   nd.Shape
+		hybrid  bool
+		devices []device.Device
+	}{
+		"one device":  {&nn.BatchNorm{}, &nn.SyncBatchNorm{}, nd.Shape{4, 3}, false, cpus[:1]},
+		"two devices": {&nn.BatchNorm{}, &nn.SyncBatchNorm{}, nd.Shape{4, 3, 2}, false, cpus},
+		"compiled":    {&nn.BatchNorm{}, &nn.SyncBatchNorm{}, nd.Shape{4, 3, 2}, true, cpus},
+		"large":       {&nn.BatchNorm{}, &nn.SyncBatchNorm{}, nd.Shape{8, 16, 40, 40}, true, cpus},
+		"last axis, without scale": {&nn.BatchNorm{Axis: nd.Some(2), NoScale: true},
+			&nn.SyncBatchNorm{BatchNorm: nn.BatchNorm{Axis: nd.Some(2), NoScale: true}},
+			nd.Shape{4, 2, 3}, false, cpus},
+		"global statistics": {&nn.BatchNorm{UseGlobalStats: true}, &nn.SyncBatchNorm{
+			BatchNorm: nn.BatchNorm{UseGlobalStats: true}}, nd.Shape{4, 3, 2}, false, cpus},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, parts := normalizer(t, c.whole, cpus[0]), normalizer(t, c.sync, c.devices...)
+			if c.hybrid {
+				parts.Hybridize()
+			}
+			for step := range 3 {
+				x := uniform(uint64(step), c.shape...)
+				x.AttachGrad()
+				want := whole.Forward(autograd.Train().Watch(x))
+				want.Backward()
+				xs, err := gluon.SplitAndLoad(x.Detach(), c.devices, 0, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				outs := make([]*nd.Array, len(xs))
+				for i, x := range xs {
+					x.AttachGrad()
+					outs[i] = parts.Forward(autograd.Train().Watch(x))
+					outs[i].Backward()
+				}
+				var got, grads []float64
+				for i, y := range outs {
+					got = append(got, read(t, y).data...)
+					grads = append(grads, read(t, xs[i].Grad()).data...)
+				}
+				near(t, name, "output", got, read(t, want).data, 1e-5)
+				near(t, name, "gradient of the input", grads, read(t, x.Grad()).data, 1e-4)
+				comparePasses(t, name, whole, parts)
+			}
+			x := uniform(9, c.shape...)
+			near(t, name, "inference", read(t, parts.Forward(x)).data,
+				read(t, whole.Forward(x)).data, 1e-5)
+		})
+	}
+}
+
+// comparePasses compares the running statistics, and the sums of gradients over the devices.
+func comparePasses(t *testing.T, name string, whole, parts *gluon.Net) {
+	t.Helper()
+	for param, p := range parts.Params().All() {
+		want, sum := whole.Params().Get(param), []float64(nil)
+		for _, a := range p.All() {
+			if p.State {
+				near(t, name, param, read(t, a).data, read(t, want.Data()).data, 1e-5)
+				continue
+			}
+			if a.Grad() == nil {
+				continue
+			}
+			for k, v := range read(t, a.Grad()).data {
+				if k == len(sum) {
+					sum = append(sum, 0)
+				}
+				sum[k] += v
+			}
 		}
-	}()
-	forward(&nn.SyncBatchNorm{}, one, device.Device{ID: 1})
+		if g := want.Grad(); g != nil {
+			near(t, name, "gradient of "+param, sum, read(t, g).data, 1e-4)
+		}
+	}
 }

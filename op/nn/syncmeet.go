@@ -40,8 +40,8 @@ func (m *meetings) average(p SyncBatchNormParams, v []float64) error {
 	case <-g.done:
 	case <-timer.C:
 		if n := m.leave(p.Key, g); n > 0 {
-			return op.Errorf("ndev", "%d of %d devices have come to %q within %v; on the "+
-				"processor the engine wants a worker for each", n, p.NDev, p.Key, meetingTime)
+			return op.Errorf("ndev", "%d of %d devices have come to %q within %v", n, p.NDev, p.Key,
+				meetingTime)
 		}
 	}
 	for i, sum := range g.sum {

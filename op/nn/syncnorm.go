@@ -32,11 +32,12 @@ func init() {
 			Doc: `ContribSyncBatchNorm is BatchNorm of channels on axis 1 of a batch that several devices share.
 
 In training the operators of ndev devices that have one key wait for each other and share mean and
-variance of equal parts of the batch; a wait ends after 60 seconds with an error. On the processor,
-the engine needs a worker for each of the devices. With one device the operator is BatchNorm.
+variance of equal parts of the batch; a wait ends after 60 seconds with an error. With one device
+the operator is BatchNorm.
 The second output is the mean used, the third the variance; both carry no gradient.`,
 			Inplace: [][2]int{{0, 0}},
 			Mutates: []int{3, 4},
+			Waits:   true,
 			Kind:    op.Normalization,
 			Once:    "where several devices share statistics",
 		},
@@ -71,7 +72,7 @@ The second output is the mean used, the third the variance; both carry no gradie
 	})
 	syncNormGrad.Define(op.Spec[SyncBatchNormParams]{
 		Traits: op.Traits{Hidden: true, NoGrad: "second derivatives of statistics that devices " +
-			"share are not provided", Inplace: [][2]int{{0, 0}, {1, 0}}},
+			"share are not provided", Inplace: [][2]int{{0, 0}, {1, 0}}, Waits: true},
 		Inputs:  inputs[SyncBatchNormParams]("out_grad", "data", "gamma", "mean", "inv"),
 		Outputs: func(SyncBatchNormParams) []string { return []string{"data", "gamma", "beta"} },
 		Infer: func(p SyncBatchNormParams, in, out []dtype.Shape) error {
