@@ -22,6 +22,18 @@ func (n *noisy) Forward(x *nd.Array) *nd.Array {
 	return y.Add(nd.Normal(0, 1, y.Shape()).MulScalar(0.1))
 }
 
+// twice normalizes two arrays with the same averages, of which the second takes more operations:
+// graphs compute such an input of the product first.
+type twice struct {
+	Fc   *nn.Dense
+	Norm *nn.BatchNorm
+}
+
+func (w *twice) Forward(x *nd.Array) *nd.Array {
+	short := w.Norm.Forward(x)
+	return w.Norm.Forward(w.Fc.Forward(x).Exp().AddScalar(3).Sqrt()).Mul(short)
+}
+
 // doubling is a custom function whose gradient is not the derivative.
 var doubling = autograd.Function{
 	Name:    "doubling",
@@ -58,6 +70,8 @@ var networks = map[string]struct {
 				DeformableConfig: nn.DeformableConfig{Modulated: true, Init: nn.DeformableInits{
 					OffsetBias: initializer.Constant{Value: 0.3}}}}}
 	}, nd.Shape{2, 2, 5, 5}},
+	"twice": {func() gluon.Block { return &twice{&nn.Dense{Units: 3}, &nn.BatchNorm{}} },
+		nd.Shape{4, 3}},
 	"views": {func() gluon.Block {
 		return nn.Sequential{&nn.Dense{Units: 6}, gluon.Func(func(x *nd.Array) *nd.Array {
 			y := x.Reshape(0, 2, 3).At(0).Add(x.Slice(1, 2).Reshape(2, 3))

@@ -173,7 +173,33 @@ func (t *Tracing) Finish(outs []*Array) (*Traced, error) {
 	}
 	g.Captured = t.captured
 	t.number(g)
+	if t.tape.train {
+		t.sequence(g)
+	}
 	return g, nil
+}
+
+// sequence makes the nodes that change the same array in place run in the order in which they were
+// recorded: two calls of one BatchNorm update its averages one after the other, as without a graph.
+func (t *Tracing) sequence(g *Traced) {
+	changes := map[*op.Node][]*op.Node{} // nodes that change a variable
+	for _, n := range op.Topo(g.Outputs) {
+		for k, e := range n.In {
+			if list := changes[e.Node]; n.Mutates(k) && !slices.Contains(list, n) {
+				changes[e.Node] = append(list, n)
+			}
+		}
+	}
+	for _, list := range changes {
+		slices.SortFunc(list, func(a, b *op.Node) int {
+			return cmp.Compare(t.serial[a], t.serial[b])
+		})
+		for i, n := range list[1:] {
+			if !slices.Contains(n.After, list[i]) {
+				n.After = append(n.After, list[i])
+			}
+		}
+	}
 }
 
 // Abandon ends the recording without a graph. It does nothing after Finish.
