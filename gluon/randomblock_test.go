@@ -39,23 +39,13 @@ func grow(rng *rand.Rand) *grown {
 	g := &grown{}
 	for i := range 3 + rng.IntN(5) {
 		if i > 0 && rng.IntN(4) == 0 { // a block that shares its parameters with another call
-			part := rng.IntN(len(g.Parts))
-			if !learns(g.Parts[part]) {
-				g.plan = append(g.plan, call{part, rng.IntN(i + 2), rng.IntN(i + 2)})
-				continue
-			}
+			g.plan = append(g.plan, call{rng.IntN(len(g.Parts)), rng.IntN(i + 2), rng.IntN(i + 2)})
+			continue
 		}
 		g.Parts = append(g.Parts, randomBlock(rng, 2))
 		g.plan = append(g.plan, call{len(g.Parts) - 1, rng.IntN(i + 2), rng.IntN(i + 2)})
 	}
 	return g
-}
-
-// learns reports whether a block has running statistics: a graph does not keep the order in which
-// two calls update them.
-func learns(b gluon.Block) bool {
-	_, err := gluon.ParamsOf(b).Select("running_mean")
-	return err == nil
 }
 
 // randomBlock makes a block of depth at most depth that keeps the shape of its input.
@@ -124,7 +114,8 @@ func (g *grown) Call(in []*nd.Array) []*nd.Array {
 }
 
 // TestRandomBlocks compares random networks line by line with the same networks hybridized without
-// and with fusion, and exported and imported again: values, gradients and running averages.
+// and with fusion, and exported and imported again: values, gradients and running averages. Without
+// fusion every bit is the same.
 func TestRandomBlocks(t *testing.T) {
 	seed := *randomSeed
 	if seed == 0 {
@@ -140,7 +131,7 @@ func TestRandomBlocks(t *testing.T) {
 			return trial(t, net, options)
 		}
 		want := run()
-		differ(t, "without fusion", run(gluon.NoFusion()), want, 1e-4) // sums of gradients
+		differ(t, "without fusion", run(gluon.NoFusion()), want, 0)
 		differ(t, "with fusion", run(gluon.MaxGraphs(4)), want, 2e-3)
 		if t.Failed() {
 			t.Fatalf("go test ./gluon -run TestRandomBlocks -blocks 1 -blocks.seed %d",

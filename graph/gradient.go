@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"gomx/op"
 	"gomx/op/prim"
@@ -13,14 +15,18 @@ import (
 // ignore them). The new nodes use forward entries as inputs, so planning the whole graph keeps
 // alive only the forward values that the derivative reads.
 //
-// It is reverse accumulation over the topological order, as in nnvm's gradient pass.
+// It is reverse accumulation over the topological order, as in nnvm's gradient pass. The terms of
+// sums of gradients come in the reverse of the order in which the program recorded their nodes, if
+// that is known of all nodes: the sums are then the same, bit for bit, whatever part of a program
+// is one graph. Control dependencies do not change the order.
 func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
-	b := &backprop{order: deepFirst(heads), grads: map[op.Entry][]op.Entry{},
+	b := &backprop{order: byData(heads), grads: map[op.Entry][]op.Entry{},
 		needs: map[*op.Node]bool{}, known: map[*op.Node]bool{}}
 	for _, n := range b.order {
 		b.known[n] = true
 	}
 	b.markNeeded(wrt)
+	b.asRecorded()
 	for i, h := range heads {
 		if !b.needs[h.Node] {
 			continue
@@ -45,6 +51,22 @@ func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 		out[i] = b.sum(e)
 	}
 	return out, nil
+}
+
+// asRecorded puts the nodes through which gradients flow into the order in which they were
+// recorded, if all were, and if no pass has put a later node before an earlier one.
+func (b *backprop) asRecorded() {
+	for _, n := range b.order {
+		if n.IsVar() || !b.needs[n] {
+			continue
+		}
+		if n.Serial == 0 || slices.ContainsFunc(n.In, func(e op.Entry) bool {
+			return b.needs[e.Node] && !e.Node.IsVar() && e.Node.Serial >= n.Serial
+		}) {
+			return
+		}
+	}
+	slices.SortStableFunc(b.order, func(m, n *op.Node) int { return cmp.Compare(m.Serial, n.Serial) })
 }
 
 // backprop is the state of one run of Gradient.

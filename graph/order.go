@@ -15,7 +15,22 @@ const few = 3
 // that a value that takes few nodes is computed shortly before it is read and not kept for long.
 // Nodes with more than few inputs keep the order of their inputs, mostly the order in which a loop
 // made them.
-func deepFirst(outputs []op.Entry) []*op.Node {
+func deepFirst(outputs []op.Entry) []*op.Node { return deepest(outputs, before) }
+
+// byData is deepFirst for the inputs alone: control dependencies do not change the order, and may
+// be violated.
+func byData(outputs []op.Entry) []*op.Node {
+	return deepest(outputs, func(n *op.Node) []*op.Node {
+		list := make([]*op.Node, len(n.In))
+		for i, e := range n.In {
+			list[i] = e.Node
+		}
+		return list
+	})
+}
+
+// deepest is deepFirst for the nodes that before lists.
+func deepest(outputs []op.Entry, before func(n *op.Node) []*op.Node) []*op.Node {
 	depth := map[*op.Node]int{}
 	for _, n := range op.Topo(outputs) {
 		for _, m := range before(n) {

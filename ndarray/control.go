@@ -232,7 +232,7 @@ func (t *Tracing) loop(what string, n *op.Node, err error, outs, last []*Array,
 	defer t.mu.Unlock()
 	s := &step{node: *n}
 	s.node.Name, s.node.Site = t.unused(nodeName(n.Op)), op.CallSite()
-	t.serial[&s.node] = len(t.serial)
+	t.count(&s.node)
 	if n.Draws() {
 		t.draws[&s.node] = draw{drawn.Add(1), 1}
 	}

@@ -18,9 +18,10 @@ import (
 // A tape itself holds no records: the results refer to the recorded steps, which are freed together
 // with the results, or after Backward has used them.
 type Tape struct {
-	train   bool       // operators behave as in training
-	tracing *Tracing   // recording that the arrays on the tape belong to; nil if they have values
-	mu      sync.Mutex // guards the saved arrays of the tape's steps
+	train   bool         // operators behave as in training
+	tracing *Tracing     // recording that the arrays on the tape belong to; nil if they have values
+	steps   atomic.Int64 // number of recorded operations
+	mu      sync.Mutex   // guards the saved arrays of the tape's steps
 }
 
 // NewTape returns a tape. Programs use autograd.Train and autograd.Predict.
@@ -224,7 +225,7 @@ func (iv *invocation) record(p *plan, results []*Array) {
 	n := len(iv.in)
 	s := &step{plan: p, eng: iv.eng, dev: iv.dev, parents: make([]parent, n)}
 	s.node = op.Node{Op: p.op, Name: p.op.Name, Params: p.params, In: make([]op.Entry, n),
-		Grad: iv.grad}
+		Grad: iv.grad, Serial: int(iv.tape.steps.Add(1))}
 	for i, a := range iv.in {
 		switch l := a.leaf.Load(); {
 		case l != nil:

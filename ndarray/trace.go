@@ -332,7 +332,7 @@ func (t *Tracing) record(iv *invocation, p *plan, results []*Array) error {
 	} else {
 		s.node.Name = t.unused(nodeName(p.op))
 	}
-	t.serial[&s.node] = len(t.serial)
+	t.count(&s.node)
 	if p.op.Random && !iv.seed.IsSet() {
 		t.draws[&s.node] = draw{drawn.Add(1), p.numbers()}
 	}
@@ -343,6 +343,12 @@ func (t *Tracing) record(iv *invocation, p *plan, results []*Array) error {
 		t.listener.Recorded(p.op, p.params, p.in, p.out)
 	}
 	return nil
+}
+
+// count numbers a node as it is recorded. The caller holds mu.
+func (t *Tracing) count(n *op.Node) {
+	t.serial[n] = len(t.serial)
+	n.Serial = len(t.serial)
 }
 
 // recorded returns the number of operations so far.

@@ -75,7 +75,7 @@ func (t *Tracing) result(e op.Entry, like *Array) *Array {
 	defer t.mu.Unlock()
 	n := &a.trace.step.node
 	n.Name = t.unused("gradient")
-	t.serial[n] = len(t.serial)
+	t.count(n)
 	return a
 }
 
@@ -138,7 +138,7 @@ func (f Function) trace(t *Tracing, in []*Array) []*Array {
 	}
 	t.mu.Lock()
 	s.node.Name = t.unused(f.name())
-	t.serial[&s.node] = len(t.serial)
+	t.count(&s.node)
 	t.mu.Unlock()
 	s.node.Params = functionParams{Inputs: len(s.node.In), Outputs: len(out)}
 	for i, a := range out {

@@ -20,6 +20,9 @@ type Node struct {
 	// of nodes that compute gradients, when known: the place in the backward part of what they
 	// differentiate, from 1 on
 	Turn int
+	// Serial is the 1-based place among the operations that a tape or a tracing recorded; 0 where
+	// nothing recorded the node. Sums of gradients follow it.
+	Serial int
 }
 
 // Entry is one output of a node. The zero Entry is "none".
