@@ -107,6 +107,7 @@ func selections() []selection {
 		{"gluon/rnn/legacy_rnn.json", "", func(c *selectedCase) bool {
 			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"
 		}, []string{"symbol"}},
+		{"control/cases.json", "", all, []string{"symbol"}},
 		{"train/dist.json", "", func(c *selectedCase) bool { return c.ID == "aggregate" }, nil},
 	}
 }

@@ -28,7 +28,7 @@ func TestSelection(t *testing.T) {
 	for _, load := range []func(*conformance.Golden) ([]conformance.Case, error){
 		conformance.OpCases, conformance.FormatCases, conformance.ModelCases, conformance.CellCases,
 		conformance.PlanCases, conformance.OptimCases, conformance.TrainCases,
-		conformance.RestCases, conformance.GluonCases,
+		conformance.RestCases, conformance.GluonCases, conformance.ControlCases,
 	} {
 		cases, err := load(g)
 		if err != nil {
