@@ -293,6 +293,20 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: ConvolutionParams{Workspace: nd.Some(1)}.
 	ConvolutionParams = nn.ConvolutionParams
+	// CorrelationParams holds the parameters of Correlation.
+	//
+	//   - KernelSize int: height and width of the patches that are compared, an odd number; at
+	//     least 1; 1 by default
+	//   - MaxDisplacement Opt[int]: largest distance of the patches along an axis; at least 0; 1 by
+	//     default
+	//   - Stride1 int: distance of neighbouring patches of data1; at least 1; 1 by default
+	//   - Stride2 int: distance of neighbouring patches of data2; at least 1; 1 by default
+	//   - PadSize int: zeros added on all sides; at least 0
+	//   - Difference bool: multiply elements, not add up the sizes of their differences (switches
+	//     is_multiply off)
+	//
+	// Fields of type Opt are set by [Some]: CorrelationParams{MaxDisplacement: nd.Some(1)}.
+	CorrelationParams = vision.CorrelationParams
 	// CountSketchParams holds the parameters of ContribCountSketch.
 	//
 	//   - OutDim int: extent of the last axis of the output; at least 1; required
@@ -1608,6 +1622,7 @@ var (
 	opContribSignSte                        = op.Lookup("_contrib_sign_ste")
 	opContribSyncBatchNorm                  = op.Lookup("_contrib_SyncBatchNorm")
 	opConvolution                           = op.Lookup("Convolution")
+	opCorrelation                           = op.Lookup("Correlation")
 	opCos                                   = op.Lookup("cos")
 	opCosh                                  = op.Lookup("cosh")
 	opCrop                                  = op.Lookup("Crop")
@@ -2946,6 +2961,29 @@ func ContribSyncBatchNorm(data, gamma, beta, movingMean, movingVar *Array, p Syn
 //     NCDHW, NHWC, NDHWC, None by default
 func Convolution(data, weight, bias *Array, p ConvolutionParams) *Array {
 	return applyNamed(opConvolution, p, inConvolution, nil, data, weight, bias)
+}
+
+// Correlation compares patches of two feature maps (Fischer et al. 2015).
+//
+// Data1 and data2 have shape (n, c, h, w). For d = max_displacement/stride2 the output has (2·d+1)²
+// channels. Channel (i·(2·d+1) + j) compares every patch of data1 with the patch of data2 that is
+// (i-d)·stride2 rows further down and (j-d)·stride2 columns further right: it holds the mean of the
+// products of their elements or, with is_multiply=False, of the sizes of their differences. Patches
+// begin max_displacement rows and columns within the padded data.
+//
+// Its gradient has no gradient in turn: MXNet has no second derivative either.
+//
+// Parameters:
+//   - KernelSize: height and width of the patches that are compared, an odd number; at least 1; 1
+//     by default
+//   - MaxDisplacement: largest distance of the patches along an axis; at least 0; 1 by default
+//   - Stride1: distance of neighbouring patches of data1; at least 1; 1 by default
+//   - Stride2: distance of neighbouring patches of data2; at least 1; 1 by default
+//   - PadSize: zeros added on all sides; at least 0
+//   - Difference: multiply elements, not add up the sizes of their differences (switches
+//     is_multiply off)
+func Correlation(data1, data2 *Array, p CorrelationParams) *Array {
+	return apply1(opCorrelation, p, data1, data2)
 }
 
 // Cos computes the cosine of an angle in radians.

@@ -15,6 +15,7 @@ func init() {
 		vision.DeformablePSROIPooling.Op: deformablePSROI,
 		vision.RROIAlign.Op:              rroiAlign,
 		vision.BoxEncode.Op:              boxEncode,
+		vision.Correlation.Op:            correlation,
 		vision.ImageAdjustLighting.Op:    lighting,
 		vision.ImageResize.Op:            imageResize,
 	} {
@@ -123,4 +124,15 @@ func imageResize(d drawer) recipe {
 		image = append(dtype.Shape{d.between(1, 3)}, image...)
 	}
 	return recipe{attrs: attrs, shapes: []dtype.Shape{image}}
+}
+
+func correlation(d drawer) recipe {
+	size, most := 1+2*d.IntN(2), d.IntN(4)
+	attrs := map[string]string{"kernel_size": fmt.Sprint(size), "stride1": d.one("1", "2", "3"),
+		"stride2": d.one("1", "2"), "max_displacement": fmt.Sprint(most),
+		"pad_size": fmt.Sprint(d.IntN(4))}
+	d.maybe(attrs, "is_multiply", d.bool())
+	s := dtype.Shape{d.between(1, 2), d.between(1, 3), 2*most + d.between(3, 6),
+		2*most + d.between(3, 6)}
+	return recipe{attrs: attrs, shapes: []dtype.Shape{s, s}}
 }

@@ -490,6 +490,65 @@ KERNEL(moved_psroi_trans, Parts) { /* the gradient of trans, shift by shift */
 	}
 }
 
+// Comparison of patches of two feature maps, with zeros around them. first is the row and column of
+// the first patch in coordinates of data.
+struct Compare {
+	T *out;
+	const T *a, *b, *dy;
+	Int images, channels, h, w, oh, ow;
+	Int side, step, size, first, stride, difference, second;
+};
+__device__ inline A or_zero(const Compare &k, const T *plane, Int row, Int col) {
+	return row < 0 || row >= k.h || col < 0 || col >= k.w ? (A)0 : get(plane, row * k.w + col);
+}
+KERNEL(correlation, Compare) {
+	Int area = k.oh * k.ow, maps = k.side * k.side;
+	EACH(i, k.images * maps * area) {
+		Int q = i / area % maps, image = i / area / maps, radius = k.side / 2,
+			row = i / k.ow % k.oh * k.stride + k.first, col = i % k.ow * k.stride + k.first,
+			down = (q / k.side - radius) * k.step, right = (q % k.side - radius) * k.step;
+		A sum = 0;
+		for (Int c = 0; c < k.channels; c++) {
+			const T *a = k.a + (image * k.channels + c) * k.h * k.w,
+					*b = k.b + (image * k.channels + c) * k.h * k.w;
+			for (Int y = row; y < row + k.size; y++)
+				for (Int x = col; x < col + k.size; x++) {
+					A u = or_zero(k, a, y, x), v = or_zero(k, b, y + down, x + right);
+					sum += k.difference ? gx_abs(u - v) : u * v;
+				}
+		}
+		put(k.out, i, sum / (A)(k.size * k.size * k.channels));
+	}
+}
+KERNEL(correlation_grad, Compare) { /* of data1 or, with second, of data2 */
+	Int radius = k.side / 2;
+	EACH(i, k.images * k.channels * k.h * k.w) {
+		Int y = i / k.w % k.h, x = i % k.w, image = i / (k.h * k.w) / k.channels;
+		const T *a = k.a + i / (k.h * k.w) * k.h * k.w, *b = k.b + i / (k.h * k.w) * k.h * k.w;
+		A own = get(k.second ? b : a, y * k.w + x), sum = 0;
+		for (Int q = 0; q < k.side * k.side; q++) {
+			Int down = (q / k.side - radius) * k.step, right = (q % k.side - radius) * k.step,
+				row = k.second ? y - down : y, col = k.second ? x - right : x;
+			const T *dy = k.dy + (image * k.side * k.side + q) * k.oh * k.ow;
+			A g = 0; // outputs whose patches read this pair
+			for (Int ky = 0; ky < k.size; ky++) {
+				Int r = row - k.first - ky;
+				if (r < 0 || r % k.stride || r / k.stride >= k.oh) continue;
+				for (Int kx = 0; kx < k.size; kx++) {
+					Int c = col - k.first - kx;
+					if (c < 0 || c % k.stride || c / k.stride >= k.ow) continue;
+					g += get(dy, r / k.stride * k.ow + c / k.stride);
+				}
+			}
+			A other = k.second ? or_zero(k, a, row, col) : or_zero(k, b, y + down, x + right);
+			if (!k.difference) sum += g * other;
+			else if (k.second) sum += other >= own ? -g : g;
+			else sum += own >= other ? g : -g;
+		}
+		put(k.out, i, sum / (A)(k.size * k.size * k.channels));
+	}
+}
+
 // Grids of points, [images][2][oh][ow], from matrices of two rows and three columns or
 // displacements; element types of grids are known at run time.
 struct Grid {
