@@ -112,12 +112,19 @@ func (a *Array) Float64s() ([]float64, error) {
 	if a.DType() == dtype.Float64 {
 		return Values[float64](a)
 	}
-	raw := make([]uint64, (a.Bytes()+7)/8) // aligned for every element type
-	p := unsafe.Pointer(unsafe.SliceData(raw))
-	if err := a.ReadBytes(context.Background(), unsafe.Slice((*byte)(p), a.Bytes())); err != nil {
+	t, err := a.host()
+	if err != nil {
 		return nil, err
 	}
-	return loop.Floats(op.Tensor{Desc: op.Plain(a.dtype, a.shape), Data: p}), nil
+	return loop.Floats(t), nil
+}
+
+// host waits for a and returns its values in memory of the host.
+func (a *Array) host() (op.Tensor, error) {
+	raw := make([]uint64, (a.Bytes()+7)/8) // aligned for every element type
+	p := unsafe.Pointer(unsafe.SliceData(raw))
+	err := a.ReadBytes(context.Background(), unsafe.Slice((*byte)(p), a.Bytes()))
+	return op.Tensor{Desc: op.Plain(a.dtype, a.shape), Data: p}, err
 }
 
 // Item waits for an array of one element and returns it.

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"gomx/autograd"
 	"gomx/dtype"
 	"gomx/engine"
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // indices returns the indices of items.
@@ -298,5 +300,36 @@ func TestIndexedArraysBelongToTheScope(t *testing.T) {
 		if got := panics(t, func() { a.Copy() }); !strings.Contains(got, "closed") {
 			t.Errorf("got %q, want that the array is closed", got)
 		}
+	}
+}
+
+func TestBooleanMask(t *testing.T) {
+	x := nd.FromSlice([]float32{0, 1, 2, 3, 4, 5}, 3, 2)
+	x.AttachGrad(nd.GradWrite)
+	w := autograd.Train().Watch(x)
+	y := nd.BooleanMask(w, nd.FromSlice([]float32{1, 0, -1}), nd.BooleanMaskParams{})
+	if got, err := y.Float32s(); err != nil || !slices.Equal(got, []float32{0, 1, 4, 5}) ||
+		!slices.Equal(y.Shape(), []int{2, 2}) {
+		t.Errorf("got %v of shape %v and error %v, want rows 0 and 2", got, y.Shape(), err)
+	}
+	grads, err := autograd.Grad([]*nd.Array{nd.Sum(nd.Square(y), nd.ReduceParams{})}, []*nd.Array{w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := grads[0].Float32s(); err != nil || !slices.Equal(got,
+		[]float32{0, 2, 0, 0, 8, 10}) {
+		t.Errorf("got gradient %v, error %v", got, err)
+	}
+	if none := nd.BooleanMask(x, nd.FromSlice([]bool{false, false, false}),
+		nd.BooleanMaskParams{}); !slices.Equal(none.Shape(), []int{0, 2}) {
+		t.Errorf("got shape %v without a row, want (0, 2)", none.Shape())
+	}
+	o := op.Lookup("_contrib_boolean_mask")
+	if _, err := nd.Invoke(o, nil, []*nd.Array{x, nd.Ones(nd.Shape{2})}, nil); err == nil ||
+		!strings.Contains(err.Error(), "want (3,)") {
+		t.Errorf("got error %v for an index of 2 rows, want one about its shape", err)
+	}
+	if _, err := nd.Invoke(o, nil, []*nd.Array{x}, nil); err == nil {
+		t.Error("got no error for one input")
 	}
 }

@@ -73,11 +73,57 @@ func (iv *invocation) prepare() (*plan, error) {
 	if iv.tape != nil {
 		iv.train = iv.tape.train
 	}
+	if iv.op.Resolves() {
+		if err := iv.resolve(); err != nil {
+			return nil, err
+		}
+	}
 	p, err := planOf(iv)
 	if err == nil && iv.names != nil {
 		iv.in = slices.DeleteFunc(iv.in, func(a *Array) bool { return a == nil })
 	}
 	return p, err
+}
+
+// resolve replaces an operator whose output shape depends on values: it waits for the values.
+func (iv *invocation) resolve() error {
+	params, err := normalize(iv.op, iv.params, len(iv.in))
+	if err != nil {
+		return err
+	}
+	want := iv.op.Inputs(params)
+	if len(iv.in) != len(want) {
+		return wrongCount(want, len(iv.in))
+	}
+	if iv.tape != nil && iv.tape.tracing != nil {
+		return op.Errorf("", "the shape of the output depends on values, which a function that is "+
+			"traced does not have")
+	}
+	shapes := make([]Shape, len(iv.in))
+	for i, a := range iv.in {
+		shapes[i] = a.shape.Clone()
+	}
+	r, err := iv.op.Resolve(params, shapes)
+	if err != nil {
+		return err
+	}
+	values, err := iv.in[r.Reads].host()
+	if err != nil {
+		return err
+	}
+	made := r.Replace(values)
+	a, err := Make(iv.eng, iv.dev, made.DType, made.Shape)
+	if err != nil {
+		return err
+	}
+	if made.Bytes > 0 {
+		if err := a.WriteBytes(unsafe.Slice((*byte)(made.Data), made.Bytes)); err != nil {
+			return err
+		}
+	}
+	iv.in = append([]*Array(nil), iv.in...)
+	iv.op, iv.params, iv.in[r.Reads], iv.names = r.Op, r.Params, a, nil
+	return nil
 }
 
 // join takes engine, device and tape from input i, or checks that they agree.

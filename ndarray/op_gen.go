@@ -185,6 +185,10 @@ type (
 	//
 	//   - BlockSize int: height and width of the blocks; 1 to 65536; required
 	BlockParams = vision.BlockParams
+	// BooleanMaskParams holds the parameters of BooleanMask.
+	//
+	//   - Axis int: axis that rows are selected from, only 0; 0 to 0
+	BooleanMaskParams = index.BooleanMaskParams
 	// BoxDecodeParams holds the parameters of BoxDecode.
 	//
 	//   - Std0 Opt[float64]: factor of the offset along x; 1 by default
@@ -1556,6 +1560,7 @@ var (
 	opBilinearSampler                       = op.Lookup("BilinearSampler")
 	opBipartiteMatching                     = op.Lookup("_contrib_bipartite_matching")
 	opBlockGrad                             = op.Lookup("BlockGrad")
+	opBooleanMask                           = op.Lookup("_contrib_boolean_mask")
 	opBoxDecode                             = op.Lookup("_contrib_box_decode")
 	opBoxEncode                             = op.Lookup("_contrib_box_encode")
 	opBoxIoU                                = op.Lookup("_contrib_box_iou")
@@ -2232,6 +2237,20 @@ func BipartiteMatching(data *Array, p BipartiteMatchingParams) *Array {
 // BlockGrad returns data and stops the gradient: no gradient flows to data.
 func BlockGrad(data *Array) *Array {
 	return apply1(opBlockGrad, op.NoParams{}, data)
+}
+
+// BooleanMask selects the rows of data where index is not zero.
+//
+// Index has one element for each row. The shape of the output depends on the values of index:
+// arrays wait for them, and record the lookup of the rows by Take, which has a gradient. The
+// operator cannot be part of a graph that is compiled or traced.
+//
+// MXNet's name is _contrib_boolean_mask.
+//
+// Parameters:
+//   - Axis: axis that rows are selected from, only 0; 0 to 0
+func BooleanMask(data, index *Array, p BooleanMaskParams) *Array {
+	return apply1(opBooleanMask, p, data, index)
 }
 
 // BoxDecode computes boxes from their positions relative to anchors, as BoxEncode gives them.

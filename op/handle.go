@@ -37,6 +37,7 @@ type Op struct {
 	draws     func(p any) bool
 	check     func(p any) error // nil: nothing to check
 	changes   func(p any) []int
+	resolve   func(p any, in []dtype.Shape) (Resolution, error) // nil: not needed
 	ref       func(p any, a *Args) (*Prepared, error)
 	kernels   map[kernelKey]func(p any, a *Args) (*Prepared, error)
 }
@@ -148,6 +149,9 @@ func (h Handle[P]) eraseFacts(s *Spec[P]) {
 	}
 	if s.Check != nil {
 		o.check = func(p any) error { return s.Check(p.(P)) }
+	}
+	if s.Resolve != nil {
+		o.resolve = func(p any, in []dtype.Shape) (Resolution, error) { return s.Resolve(p.(P), in) }
 	}
 	o.draws = func(any) bool { return o.Random }
 	if s.Draws != nil {
@@ -305,6 +309,14 @@ func (o *Op) Outputs(params any) []string { return o.outputs(params) }
 
 // Changes lists the inputs that kernels change in place when training or, with Update, always.
 func (o *Op) Changes(params any) []int { return o.changes(params) }
+
+// Resolves reports whether output shapes depend on values of inputs, so that Resolve is needed.
+func (o *Op) Resolves() bool { return o.resolve != nil }
+
+// Resolve returns what computes the operator for inputs of the given shapes.
+func (o *Op) Resolve(params any, in []dtype.Shape) (Resolution, error) {
+	return o.resolve(params, in)
+}
 
 // NumVisible returns how many outputs composition sees.
 func (o *Op) NumVisible(params any) int { return o.visible(params) }

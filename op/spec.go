@@ -54,6 +54,11 @@ type Spec[P any] struct {
 	// InferType does the same for element types; nil: all inputs and outputs have one type.
 	InferType func(p P, in, out []dtype.Type) error
 
+	// Resolve is for operators whose output shapes depend on the values of an input. Imperative
+	// functions call it, with the shapes of the inputs, and run the resolution in place of the
+	// operator; graphs cannot contain such operators. Nil: output shapes do not depend on values.
+	Resolve func(p P, in []dtype.Shape) (Resolution, error)
+
 	// Grad returns the gradient of every input as entries of new nodes; the zero Entry means no
 	// gradient. See Grad. Nil needs NoGrad.
 	Grad func(g *Grad, p P) []Entry
@@ -78,6 +83,15 @@ type Spec[P any] struct {
 	// Ref is the reference kernel: the plain Go loop that defines the operator and is the oracle
 	// of every other kernel. It serves all dtypes that the operator supports. Required.
 	Ref func(p P, c *Call) error
+}
+
+// Resolution computes an operator whose output shapes depend on values: by another operator, one
+// input of which is made of the values of the input in its place.
+type Resolution struct {
+	Op      *Op
+	Params  any
+	Reads   int                   // number of the input whose values decide
+	Replace func(t Tensor) Tensor // returns the input that takes its place, from and in memory of the host
 }
 
 // shape-inference building blocks

@@ -185,6 +185,10 @@ type (
 	//
 	//   - BlockSize int: height and width of the blocks; 1 to 65536; required
 	BlockParams = vision.BlockParams
+	// BooleanMaskParams holds the parameters of BooleanMask.
+	//
+	//   - Axis int: axis that rows are selected from, only 0; 0 to 0
+	BooleanMaskParams = index.BooleanMaskParams
 	// BoxDecodeParams holds the parameters of BoxDecode.
 	//
 	//   - Std0 Opt[float64]: factor of the offset along x; 1 by default
@@ -1558,6 +1562,7 @@ var (
 	opBilinearSampler                       = op.Lookup("BilinearSampler")
 	opBipartiteMatching                     = op.Lookup("_contrib_bipartite_matching")
 	opBlockGrad                             = op.Lookup("BlockGrad")
+	opBooleanMask                           = op.Lookup("_contrib_boolean_mask")
 	opBoxDecode                             = op.Lookup("_contrib_box_decode")
 	opBoxEncode                             = op.Lookup("_contrib_box_encode")
 	opBoxIoU                                = op.Lookup("_contrib_box_iou")
@@ -2234,6 +2239,20 @@ func BipartiteMatching(data *Symbol, p BipartiteMatchingParams, opts ...Option) 
 // BlockGrad returns data and stops the gradient: no gradient flows to data.
 func BlockGrad(data *Symbol, opts ...Option) *Symbol {
 	return compose(opBlockGrad, op.NoParams{}, opts, data)
+}
+
+// BooleanMask selects the rows of data where index is not zero.
+//
+// Index has one element for each row. The shape of the output depends on the values of index:
+// arrays wait for them, and record the lookup of the rows by Take, which has a gradient. The
+// operator cannot be part of a graph that is compiled or traced.
+//
+// MXNet's name is _contrib_boolean_mask.
+//
+// Parameters:
+//   - Axis: axis that rows are selected from, only 0; 0 to 0
+func BooleanMask(data, index *Symbol, p BooleanMaskParams, opts ...Option) *Symbol {
+	return compose(opBooleanMask, p, opts, data, index)
 }
 
 // BoxDecode computes boxes from their positions relative to anchors, as BoxEncode gives them.

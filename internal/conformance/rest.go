@@ -75,6 +75,7 @@ func (c *imperativeCase) run(env Env) error {
 		if k < 0 {
 			return fmt.Errorf("found a gradient of %s, want an input", r.Name)
 		}
+		in[k].AttachGrad(nd.GradWrite)
 		in[k] = tape.Watch(in[k])
 		wrt[i] = in[k]
 	}

@@ -21,11 +21,12 @@ var (
 		"pattern of the kinds of differences that are faults")
 )
 
-// operators lists the operators that programs call and -oracle.ops selects.
+// operators lists the operators that programs call and -oracle.ops selects, but for operators that
+// graphs cannot contain.
 func operators() (list []*op.Op) {
 	want := regexp.MustCompile(*ops)
 	for _, o := range op.All() {
-		if !o.Hidden && want.MatchString(o.Name) {
+		if !o.Hidden && !o.Resolves() && want.MatchString(o.Name) {
 			list = append(list, o)
 		}
 	}
