@@ -82,3 +82,104 @@ KERNEL(bias, Channels) { /* out += bias, [batch][channels][size] */
 	EACH(i, k.batch * k.channels * k.size) put(k.out, i,
 		get(k.out, i) + get(k.bias, i / k.size % k.channels));
 }
+
+// Deformable convolutions, image by image: window elements whose places offsets move, in groups of
+// channels.
+struct Deform {
+	T *out;                              // the matrix, or a gradient
+	const T *data, *offset, *mask, *cols; // mask may be missing
+	T *dmask;
+	Int *at;          // per window element, position and corner of a group: the element, -1 outside
+	const Int *order; // of at
+	Int channels, groups, h, w, oh, ow;
+	Int kernel[2], stride[2], dilate[2], pad[2];
+	Int group; // of the kernels that compute one
+};
+struct Reading {
+	Int at[4];
+	A fy, fx, factor;
+	bool inside;
+};
+// The interpolation of window element and position i of a group.
+__device__ inline Reading reading(const Deform &k, Int group, Int i) {
+	Int area = k.oh * k.ow, taps = k.kernel[0] * k.kernel[1], tap = i / area, pos = i % area;
+	const T *o = k.offset + 2 * (group * taps + tap) * area + pos;
+	A y = (A)(pos / k.ow * k.stride[0] + tap / k.kernel[1] * k.dilate[0] - k.pad[0]) + get(o, 0),
+	  x = (A)(pos % k.ow * k.stride[1] + tap % k.kernel[1] * k.dilate[1] - k.pad[1]) +
+		get(o, area),
+	  low = k.mask ? (A)-1 : (A)0;
+	Reading r;
+	r.factor = k.mask ? get(k.mask, (group * taps + tap) * area + pos) : (A)1;
+	r.inside = y >= low && x >= low && y < (A)k.h && x < (A)k.w && !(k.mask && (y == low || x == low));
+	A fy = r.inside ? gx_floor(y) : (A)0, fx = r.inside ? gx_floor(x) : (A)0;
+	Int top = (Int)fy, left = (Int)fx;
+	r.fy = y - fy, r.fx = x - fx;
+	for (int c = 0; c < 4; c++) {
+		Int row = top + c / 2, col = left + c % 2;
+		if (!k.mask) row = row < k.h ? row : k.h - 1, col = col < k.w ? col : k.w - 1;
+		r.at[c] = !r.inside || row < 0 || row >= k.h || col < 0 || col >= k.w ? -1
+			: row * k.w + col;
+	}
+	return r;
+}
+__device__ inline A corner_weight(const Reading &r, int c) {
+	return (c / 2 ? r.fy : (A)1 - r.fy) * (c % 2 ? r.fx : (A)1 - r.fx);
+}
+KERNEL(deform_columns, Deform) {
+	Int reads = k.oh * k.ow * k.kernel[0] * k.kernel[1];
+	EACH(i, k.channels * reads) {
+		Int c = i / reads;
+		Reading r = reading(k, c / (k.channels / k.groups), i % reads);
+		const T *x = k.data + c * k.h * k.w;
+		A sum = 0;
+		for (int e = 0; e < 4; e++)
+			if (r.at[e] >= 0) sum += corner_weight(r, e) * get(x, r.at[e]);
+		put(k.out, i, r.inside ? r.factor * sum : (A)0);
+	}
+}
+KERNEL(deform_corners, Deform) { /* of one group */
+	EACH(i, k.oh * k.ow * k.kernel[0] * k.kernel[1]) {
+		Reading r = reading(k, k.group, i);
+		for (int e = 0; e < 4; e++) k.at[4 * i + e] = r.at[e];
+	}
+}
+// The gradient of the data of one group, from the corners in order of their elements: one thread
+// adds up the reads of an element.
+KERNEL(deform_data, Deform) {
+	Int reads = k.oh * k.ow * k.kernel[0] * k.kernel[1], count = 4 * reads, n = k.channels / k.groups;
+	EACH(t, count * n) {
+		Int s = t % count, c = k.group * n + t / count, at = k.at[k.order[s]];
+		if (at < 0 || (s > 0 && k.at[k.order[s - 1]] == at)) continue;
+		A sum = 0;
+		for (; s < count && k.at[k.order[s]] == at; s++) {
+			Int i = k.order[s] / 4;
+			Reading r = reading(k, k.group, i);
+			sum += get(k.cols, c * reads + i) * r.factor * corner_weight(r, (int)(k.order[s] % 4));
+		}
+		put(k.out, c * k.h * k.w + at, sum);
+	}
+}
+KERNEL(deform_offsets, Deform) { /* out and dmask: gradients of offsets and mask, either missing */
+	Int area = k.oh * k.ow, taps = k.kernel[0] * k.kernel[1], reads = area * taps,
+		n = k.channels / k.groups;
+	EACH(i, k.groups * reads) {
+		Int group = i / reads, tap = i % reads / area, pos = i % area;
+		Reading r = reading(k, group, i % reads);
+		A dy = 0, dx = 0, dm = 0;
+		for (Int c = group * n; r.inside && c < (group + 1) * n; c++) {
+			const T *x = k.data + c * k.h * k.w;
+			A g = get(k.cols, c * reads + i % reads), v[4];
+			for (int e = 0; e < 4; e++) {
+				v[e] = r.at[e] >= 0 ? get(x, r.at[e]) : (A)0;
+				dm += g * corner_weight(r, e) * v[e];
+			}
+			dy += g * r.factor * (((A)1 - r.fx) * (v[2] - v[0]) + r.fx * (v[3] - v[1]));
+			dx += g * r.factor * (((A)1 - r.fy) * (v[1] - v[0]) + r.fy * (v[3] - v[2]));
+		}
+		if (k.out) {
+			put(k.out, 2 * (group * taps + tap) * area + pos, dy);
+			put(k.out, (2 * (group * taps + tap) + 1) * area + pos, dx);
+		}
+		if (k.dmask) put(k.dmask, i, dm);
+	}
+}
