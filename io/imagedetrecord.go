@@ -164,9 +164,9 @@ func (d *detPictures) sample(dst []byte, label []float32, content []byte, given 
 
 // detNormalize converts pixel values to samples.
 type detNormalize struct {
-	tables [4][256]float32 // sample of each pixel value of a channel, with the mean of the channel
-	mean   []float32       // mean of each value of a sample; nil: tables have the mean
-	factor [4]float32      // of values, if mean is used
+	tables image.Tables // samples of values, with the means of the channels
+	mean   []float32    // mean of each value of a sample; nil: tables have the mean
+	factor [4]float32   // of values, if mean is used
 }
 
 // set fills in the tables.
@@ -199,21 +199,17 @@ func (n *detNormalize) set(c *ImageDetRecordConfig) error {
 // store writes a picture to the upper left corner of a sample of shape s.
 func (n *detNormalize) store(dst []float32, m *image.Image, s nd.Shape) {
 	plane := s[1] * s[2]
-	for k := range s[0] {
-		to, table := dst[k*plane:(k+1)*plane], &n.tables[k]
-		for y := range s[1] {
-			row := to[y*s[2] : (y+1)*s[2]]
-			width := 0
-			if y < m.Height {
-				width = m.Width
-				for x, at := 0, y*m.Width*m.Channels+k; x < width; x, at = x+1, at+m.Channels {
-					row[x] = table[m.Pix[at]]
-				}
-			}
-			for x := width; x < len(row); x++ {
-				row[x] = table[0]
+	if m.Height < s[1] || m.Width < s[2] {
+		for k := range s[0] {
+			to := dst[k*plane : (k+1)*plane]
+			for i := range to {
+				to[i] = n.tables[k][0]
 			}
 		}
+	}
+	m.Translate(dst, plane, s[2], &n.tables)
+	for k := range s[0] {
+		to := dst[k*plane : (k+1)*plane]
 		if n.mean != nil {
 			for i := range to {
 				to[i] -= n.mean[k*plane+i] * n.factor[k]

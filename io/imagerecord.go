@@ -178,14 +178,28 @@ func (p *pictures) store(dst []byte, m *image.Image, r *rand.Rand) {
 				max(int(v)-int(math.Round(float64(p.meanAt(k, k*plane+i)))), -128), 127)))
 		})
 	default:
-		out := floatsOf(dst)
 		draw := func(most float32) float32 { return (2*r.Float32() - 1) * most * c.Scale }
 		contrast, light := c.Scale+draw(c.MaxRandomContrast), draw(c.MaxRandomIllumination)
-		m.Planes(func(k, i int, v uint8) {
-			out[k*plane+i] = (float32(v)-p.meanAt(k, k*plane+i))*(contrast/c.Std[k]) +
-				light/c.Std[k]
-		})
+		p.storeFloats(floatsOf(dst), m, contrast, light)
 	}
+}
+
+// storeFloats is store for samples of float32.
+func (p *pictures) storeFloats(out []float32, m *image.Image, contrast, light float32) {
+	c, plane := p.c, m.Height*m.Width
+	if p.mean != nil {
+		m.Planes(func(k, i int, v uint8) {
+			out[k*plane+i] = (float32(v)-p.mean[k*plane+i])*(contrast/c.Std[k]) + light/c.Std[k]
+		})
+		return
+	}
+	var t image.Tables
+	for k := range m.Channels {
+		for v := range t[k] {
+			t[k][v] = (float32(v)-c.Mean[k])*(contrast/c.Std[k]) + light/c.Std[k]
+		}
+	}
+	m.Translate(out, plane, m.Width, &t)
 }
 
 // meanAt returns the mean of value i of a channel.

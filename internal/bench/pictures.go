@@ -57,9 +57,10 @@ func inputs() ([]Workload, error) {
 				Mean: [4]float32{124, 116, 104}, Std: [4]float32{58, 57, 57}})
 		}),
 		reading("io.detiter", func(rec string) (dataio.Iter, error) {
-			a, err := image.CreateDetAugmenter(image.DetAugmentConfig{AugmentConfig: image.AugmentConfig{
-				Size: image.Size{Width: 300, Height: 300}, RandMirror: true, Mean: augment.Mean,
-				Std: augment.Std, Interp: image.Linear}, RandCrop: 0.5, RandPad: 0.5})
+			colors := image.AugmentConfig{Size: image.Size{Width: 300, Height: 300},
+				RandMirror: true, Mean: augment.Mean, Std: augment.Std, Interp: image.Linear}
+			a, err := image.CreateDetAugmenter(image.DetAugmentConfig{AugmentConfig: colors,
+				RandCrop: 0.5, RandPad: 0.5})
 			if err != nil {
 				return nil, err
 			}

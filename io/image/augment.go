@@ -114,6 +114,11 @@ func (a Augment) Apply(m *Image, width, height int, r *rand.Rand) (*Image, error
 	a = a.fill()
 	if a.Resize > 0 {
 		to := sizeOf(m).short(a.Resize)
+		if a.cropsNext() && to.Width >= width && to.Height >= height {
+			x := a.place(to.Width-width, r)
+			m = m.resizePart(to, a.Interp, Rect{x, a.place(to.Height-height, r), width, height})
+			return a.colored(m, r), nil
+		}
 		m = m.Resize(to.Width, to.Height,
 			a.Interp.choose(m.Width, m.Height, to.Width, to.Height, r))
 	}
@@ -127,10 +132,30 @@ func (a Augment) Apply(m *Image, width, height int, r *rand.Rand) (*Image, error
 	if err != nil {
 		return nil, err
 	}
+	return a.colored(m, r), nil
+}
+
+// colored changes the colors of a picture, in place, if it has colors.
+func (a *Augment) colored(m *Image, r *rand.Rand) *Image {
 	if m.Channels >= 3 {
 		a.color(m, r)
 	}
-	return m, nil
+	return m
+}
+
+// cropsNext reports whether the first resize is followed by a crop that needs no further resize of
+// large pictures, so that only a part of the resized picture is needed.
+func (a *Augment) cropsNext() bool {
+	return !a.transforms() && a.Pad == 0 && !a.RandomResizedCrop && a.MaxCropSize == 0 &&
+		a.Interp != Random
+}
+
+// place returns the first pixel of a crop that leaves a number of pixels free.
+func (a *Augment) place(free int, r *rand.Rand) int {
+	if a.RandCrop {
+		return r.IntN(free + 1)
+	}
+	return free / 2
 }
 
 func (a *Augment) transforms() bool {
@@ -170,12 +195,6 @@ func (a *Augment) transform(m *Image, r *rand.Rand) *Image {
 
 // cut crops a part of width×height pixels.
 func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error) {
-	place := func(free int) int {
-		if a.RandCrop {
-			return r.IntN(free + 1)
-		}
-		return free / 2
-	}
 	resized := func(x, y, w, h int) *Image {
 		return m.Crop(x, y, w, h).Resize(width, height, a.Interp.choose(w, h, width, height, r))
 	}
@@ -190,7 +209,7 @@ func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error)
 				m.Height, a.MaxCropSize)
 		}
 		size := max(1, a.MinCropSize+r.IntN(a.MaxCropSize-a.MinCropSize+1))
-		return resized(place(m.Width-size), place(m.Height-size), size, size), nil
+		return resized(a.place(m.Width-size, r), a.place(m.Height-size, r), size, size), nil
 	}
 	by := a.Interp.choose(m.Width, m.Height, width, height, r)
 	if m.Height < height {
@@ -199,7 +218,7 @@ func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error)
 	if m.Width < width {
 		m = m.Resize(width, max(height, int(float32(width)/float32(m.Width)*float32(m.Height))), by)
 	}
-	return m.Crop(place(m.Width-width), place(m.Height-height), width, height), nil
+	return m.Crop(a.place(m.Width-width, r), a.place(m.Height-height, r), width, height), nil
 }
 
 // area draws the size of a random part of the area; ok is false if it found no size that fits.

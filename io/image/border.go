@@ -1,6 +1,9 @@
 package image
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Extension is the content of a border around a picture, for a row abcdefgh. Its value is the
 // number in MXNet and OpenCV.
@@ -48,14 +51,26 @@ func extend[T uint8 | float32](b *Border, dst, src []T, at Rect, width, c int) {
 	for k := range min(c, len(b.Values)) {
 		value[k] = convert[T](b.Values[k])
 	}
-	for i := range len(dst) / c {
-		x, y := b.Extension.source(i%width-at.X, at.Width), b.Extension.source(i/width-at.Y,
-			at.Height)
-		if from := value; x < 0 || y < 0 {
-			copy(dst[i*c:], from)
+	line := slices.Repeat(value, width)
+	for y := range len(dst) / (width * c) {
+		row, from := dst[y*width*c:(y+1)*width*c], b.Extension.source(y-at.Y, at.Height)
+		if from < 0 {
+			copy(row, line)
 			continue
 		}
-		copy(dst[i*c:(i+1)*c], src[(y*at.Width+x)*c:])
+		pix := src[from*at.Width*c : (from+1)*at.Width*c]
+		copy(row[at.X*c:], pix)
+		side := func(from, to int) {
+			for x := from; x < to; x++ {
+				if k := b.Extension.source(x-at.X, at.Width); k >= 0 {
+					copy(row[x*c:(x+1)*c], pix[k*c:])
+				} else {
+					copy(row[x*c:(x+1)*c], value)
+				}
+			}
+		}
+		side(0, at.X)
+		side(at.X+at.Width, width)
 	}
 }
 

@@ -70,6 +70,33 @@ func (m *Image) Planes(f func(channel, pixel int, v uint8)) {
 	}
 }
 
+// Tables has the float32 that stands for each value of a sample, for each channel.
+type Tables [4][256]float32
+
+// Translate writes the picture by tables in the order of arrays whose first axis is the channel.
+// dst has planes of plane numbers, in which rows are width numbers apart. The picture has at most
+// four channels.
+func (m *Image) Translate(dst []float32, plane, width int, t *Tables) {
+	for y := range m.Height {
+		src, at := m.row(y), y*width
+		if m.Channels != 3 {
+			for k := range m.Channels {
+				to := dst[k*plane+at:][:m.Width]
+				for x := range to {
+					to[x] = t[k][src[x*m.Channels+k]]
+				}
+			}
+			continue
+		}
+		r := dst[at:][:m.Width]
+		g, b := dst[plane+at:][:len(r)], dst[2*plane+at:][:len(r)]
+		for x := range r {
+			p := src[3*x : 3*x+3]
+			r[x], g[x], b[x] = t[0][p[0]], t[1][p[1]], t[2][p[2]]
+		}
+	}
+}
+
 func (m *Image) fill(v uint8) {
 	for i := range m.Pix {
 		m.Pix[i] = v

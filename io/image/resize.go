@@ -11,18 +11,31 @@ func (m *Image) Resize(width, height int, by Interp) *Image {
 	if width < 1 || height < 1 {
 		panic(fmt.Sprintf("image: resize to %d×%d, want at least 1×1", width, height))
 	}
+	return m.resizePart(Size{width, height}, by, Rect{0, 0, width, height})
+}
+
+// resizePart returns a part of the picture at another size. It computes no more pixels, where the
+// method interpolates.
+func (m *Image) resizePart(size Size, by Interp, part Rect) *Image {
+	width, height := size.Width, size.Height
 	by = by.choose(m.Width, m.Height, width, height, nil)
 	if width == m.Width && height == m.Height {
-		return m.Crop(0, 0, width, height)
+		return m.Crop(part.X, part.Y, part.Width, part.Height)
 	}
 	sx, sy := float64(m.Width)/float64(width), float64(m.Height)/float64(height)
+	var whole *Image
 	switch {
 	case by == Nearest:
-		return m.nearest(width, height)
+		whole = m.nearest(width, height)
 	case by == Area && sx >= 1 && sy >= 1, by == Linear && sx == 2 && sy == 2:
-		return m.shrink(width, height)
+		whole = m.shrink(width, height)
+	default:
+		return m.interpolate(size, by, part)
 	}
-	return m.interpolate(width, height, by)
+	if part == (Rect{0, 0, width, height}) {
+		return whole
+	}
+	return whole.Crop(part.X, part.Y, part.Width, part.Height)
 }
 
 // ResizeShort scales the picture so that its shorter side has size pixels.
@@ -45,19 +58,20 @@ func (m *Image) nearest(width, height int) *Image {
 // axis holds, for each sample of an axis, the first tap and the weights of the taps in units of
 // 1/2048.
 type axis struct {
-	first  []int
+	first  []int32
 	weight []int32 // taps for each sample
 	taps   int
 }
 
 const weightUnit = 1 << 11
 
-// newAxis maps n samples to size pixels.
-func newAxis(n, size int, by Interp, horizontal bool) axis {
-	a := axis{taps: by.taps()}
-	w := make([]float32, a.taps)
-	for i := range n {
-		a.first = append(a.first, axisTaps(w, i, n, size, by, horizontal))
+// newAxis maps count of n samples, from one on, to size pixels.
+func newAxis(from, count, n, size int, by Interp, horizontal bool) axis {
+	taps := by.taps()
+	a := axis{make([]int32, 0, count), make([]int32, 0, count*taps), taps}
+	w := make([]float32, taps)
+	for i := from; i < from+count; i++ {
+		a.first = append(a.first, int32(axisTaps(w, i, n, size, by, horizontal)))
 		for _, v := range w {
 			a.weight = append(a.weight, int32(math.RoundToEven(float64(v*weightUnit))))
 		}
@@ -65,17 +79,28 @@ func newAxis(n, size int, by Interp, horizontal bool) axis {
 	return a
 }
 
-// interpolate resizes in integers: first along the rows, then across them.
-func (m *Image) interpolate(width, height int, by Interp) *Image {
-	ax, ay := newAxis(width, m.Width, by, true), newAxis(height, m.Height, by, false)
-	out := New(height, width, m.Channels)
+// interpolate returns a part of the picture at another size.
+func (m *Image) interpolate(size Size, by Interp, part Rect) *Image {
+	ax := newAxis(part.X, part.Width, size.Width, m.Width, by, true)
+	ay := newAxis(part.Y, part.Height, size.Height, m.Height, by, false)
+	out := New(part.Height, part.Width, m.Channels)
+	if ax.taps == 2 {
+		m.linear(out, &ax, &ay)
+	} else {
+		m.weigh(out, &ax, &ay)
+	}
+	return out
+}
+
+// weigh resizes in integers: first along the rows, then across them.
+func (m *Image) weigh(out *Image, ax, ay *axis) {
 	rows, have := make([][]int32, ay.taps), make([]int, ay.taps)
 	for k := range rows {
-		rows[k], have[k] = make([]int32, width*m.Channels), -1
+		rows[k], have[k] = make([]int32, out.Width*m.Channels), -1
 	}
-	for y := range height {
+	for y := range out.Height {
 		for k := range ay.taps {
-			src := min(max(ay.first[y]+k, 0), m.Height-1)
+			src := min(max(int(ay.first[y])+k, 0), m.Height-1)
 			// Reuse a row that was resized for the previous sample.
 			for j := k; j < ay.taps; j++ {
 				if have[j] == src {
@@ -84,13 +109,12 @@ func (m *Image) interpolate(width, height int, by Interp) *Image {
 				}
 			}
 			if have[k] != src {
-				m.resizeRow(rows[k], m.row(src), &ax)
+				m.resizeRow(rows[k], m.row(src), ax)
 				have[k] = src
 			}
 		}
 		across(out.row(y), rows, ay.weight[y*ay.taps:][:ay.taps])
 	}
-	return out
 }
 
 // resizeRow resizes one row.
@@ -98,6 +122,7 @@ func (m *Image) resizeRow(dst []int32, src []uint8, a *axis) {
 	c, last := m.Channels, m.Width-1
 	if a.taps == 2 && c == 3 {
 		for x, first := range a.first {
+			first := int(first)
 			l, r := src[first*3:][:3], src[min(first+1, last)*3:][:3]
 			d, u, v := dst[x*3:][:3], a.weight[2*x], a.weight[2*x+1]
 			d[0], d[1], d[2] = u*int32(l[0])+v*int32(r[0]), u*int32(l[1])+v*int32(r[1]),
@@ -106,6 +131,7 @@ func (m *Image) resizeRow(dst []int32, src []uint8, a *axis) {
 		return
 	}
 	for x, first := range a.first {
+		first := int(first)
 		w := a.weight[x*a.taps:][:a.taps]
 		for k := range c {
 			sum := int32(0)
