@@ -12,6 +12,8 @@
 //
 // TestRest rest/ operators and behaviours that were added later
 //
+// TestGluon gluon/ layers, losses, trainers, data and files of Gluon, and the networks of its zoo
+//
 // A field of a case that the test does not know is an error ("unknown field"), so that each case
 // runs in full or not at all. testdata/own has our own cases, of kinds that the golden data lack;
 // its make.py writes them with MXNet.
@@ -34,7 +36,8 @@
 // of the standard library differs in a few samples by one level more than the tolerance.
 //
 // A missing feature of gomx counts as failed, never as skipped. Only the largest models are left
-// out, in size.go, without C kernels or under the race detector.
+// out, in size.go, without C kernels or under the race detector; without -golden the networks of the
+// zoo with more than ten million parameters are left out, too.
 //
 // # Flags
 //
