@@ -40,17 +40,45 @@ func Wrap(root any, call func(in []*nd.Array) []*nd.Array) *Net {
 	return n
 }
 
+// OneTape puts arrays that are on no tape on the tape of the others, so that parameters that are read
+// by any of them get gradients. It returns in itself if there is nothing to do. An array gets a
+// gradient only if one is attached to it. Layers with several arguments begin with it.
+func OneTape(in []*nd.Array) []*nd.Array {
+	var tape *nd.Tape
+	apart := false
+	for _, a := range in {
+		if a == nil {
+			continue
+		}
+		if t := a.Tape(); t != nil {
+			tape = t
+		} else {
+			apart = true
+		}
+	}
+	if tape == nil || !apart {
+		return in
+	}
+	out := make([]*nd.Array, len(in))
+	for i, a := range in {
+		if out[i] = a; a != nil && a.Tape() == nil {
+			out[i] = tape.Watch(a)
+		}
+	}
+	return out
+}
+
 // Forward calls the network with one input and returns its first output.
 func (n *Net) Forward(x *nd.Array) *nd.Array { return n.Call(x)[0] }
 
-// Call calls the network.
+// Call calls the network. If an argument is on a tape, all are: see [OneTape].
 func (n *Net) Call(in ...*nd.Array) []*nd.Array {
 	call := n.Enter(n, in...)
 	var out []*nd.Array
 	if h := n.hybrid.Load(); h != nil {
 		out = h.forward(in)
 	} else {
-		out = n.call(in)
+		out = n.call(OneTape(in))
 	}
 	if call != nil && len(out) > 0 {
 		call.Leave(out[0], out[1:]...)

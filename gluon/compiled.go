@@ -65,9 +65,14 @@ func describe(in []*nd.Array) []argument {
 			x.name += strconv.Itoa(i)
 		}
 		if t := a.Tape(); t != nil {
-			x.taped, x.training, x.wanted = true, t.Training(), a.Differentiated()
+			x.taped, x.training = true, t.Training()
 		}
 		list[i] = x
+	}
+	if slices.ContainsFunc(list, func(a argument) bool { return a.taped }) {
+		for i, a := range in {
+			list[i].wanted = a.Differentiated()
+		}
 	}
 	return list
 }

@@ -23,3 +23,7 @@ func Calls(n *Net) (calls int) {
 
 // Memory returns the memory of the graph that was called last.
 func Memory(n *Net) compile.MemoryUse { return n.hybrid.Load().last.Load().fn.MemoryUse() }
+
+// Wanted returns the positions of the arguments whose gradients the graph that was called last
+// computes.
+func Wanted(n *Net) []int { return n.hybrid.Load().last.Load().args }

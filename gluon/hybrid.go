@@ -67,7 +67,8 @@ type hybrid struct {
 // Hybridize; so are the results, up to the rounding of fused operators (see [NoFusion]).
 //
 // A call with an argument on a tape is one recorded step, and all arguments count as being on the
-// tape. Networks inside of a hybridized one become part of its graph.
+// tape; gradients are computed for those that have one attached, or depend on an array that has, and
+// for no others. Networks inside of a hybridized one become part of its graph.
 func (n *Net) Hybridize(opts ...HybridOption) {
 	h := &hybrid{config: hybridConfig{most: 32}, call: n.call, params: n.Params,
 		graphs: map[string]*compiled{}}
@@ -143,14 +144,16 @@ func appendKey(b []byte, in []*nd.Array) []byte {
 	d, flags := in[0].Device(), byte(0)
 	b = append(b, byte(d.Kind), byte(d.ID), byte(device.MaxTier()))
 	for _, a := range in {
-		wanted := byte(0)
 		if t := a.Tape(); t != nil {
 			if flags |= 1; t.Training() {
 				flags |= 2
 			}
-			if a.Differentiated() {
-				wanted = 1
-			}
+		}
+	}
+	for _, a := range in {
+		wanted := byte(0)
+		if flags != 0 && a.Differentiated() {
+			wanted = 1
 		}
 		shape := a.Shape()
 		b = append(b, byte(a.DType())<<1|wanted, byte(len(shape)))

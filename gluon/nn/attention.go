@@ -55,7 +55,8 @@ func (m *MultiHeadAttention) Attend(x, memory *nd.Array, opts ...AttentionOption
 			m.Units, heads))
 	}
 	call := m.Enter(m, x, memory)
-	x, memory = together(x, memory)
+	both := gluon.OneTape([]*nd.Array{x, memory})
+	x, memory = both[0], both[1]
 	scale := 1 / math.Sqrt(float64(m.Units/heads))
 	q := apart(m.Query.Forward(x).MulScalar(scale), heads)
 	k, v := apart(m.Key.Forward(memory), heads), apart(m.Value.Forward(memory), heads)
@@ -64,18 +65,6 @@ func (m *MultiHeadAttention) Attend(x, memory *nd.Array, opts ...AttentionOption
 	y := nd.BatchDot(weights, v, nd.DotParams{})
 	y = y.Reshape(-4, -1, heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
 	return call.Leave(m.Out.Forward(y))
-}
-
-// together puts an array that is on no tape on the tape of the other one: parameters get gradients
-// from both.
-func together(x, y *nd.Array) (*nd.Array, *nd.Array) {
-	switch s, t := x.Tape(), y.Tape(); {
-	case s == nil && t != nil:
-		return t.Watch(x), y
-	case s != nil && t == nil:
-		return x, s.Watch(y)
-	}
-	return x, y
 }
 
 // weights returns the weights of the values.

@@ -42,6 +42,12 @@ func enter(h *gluon.Hooks, c Cell, x *nd.Array, states []*nd.Array) *gluon.Call 
 	return h.Enter(c, append([]*nd.Array{x}, states...)...)
 }
 
+// oneTape puts the input and the states on one tape, if one of them is on a tape.
+func oneTape(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array) {
+	all := gluon.OneTape(append([]*nd.Array{x}, states...))
+	return all[0], all[1:]
+}
+
 // Hooked gives hooks to a cell that has none: a Stack, or a cell of another package. Its parts and
 // states are the parts and states of the cell. It is gluon.Hooked for cells.
 //

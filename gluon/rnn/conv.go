@@ -92,6 +92,7 @@ func (c *ConvRNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Ar
 		c.Declare()
 	}
 	call := c.Enter(c, x, states[0])
+	x, states = oneTape(x, states)
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 1)
 	y := function(i.Add(h), or(c.Activation, "tanh"))
 	return call.Leave(y, y), []*nd.Array{y}
@@ -119,6 +120,7 @@ func (c *ConvLSTMCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.A
 		c.Declare()
 	}
 	call := c.Enter(c, x, states[0], states[1])
+	x, states = oneTape(x, states)
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 4)
 	y, memory := lstm(i.Add(h), states[1], 1, or(c.Activation, "tanh"), "sigmoid")
 	return call.Leave(y, y, memory), []*nd.Array{y, memory}
@@ -145,6 +147,7 @@ func (c *ConvGRUCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Ar
 		c.Declare()
 	}
 	call := c.Enter(c, x, states[0])
+	x, states = oneTape(x, states)
 	i, h := c.convolve(&c.ConvConfig, x, states[0], 3)
 	y := gru(i, h, states[0], 1, or(c.Activation, "tanh"), "sigmoid")
 	return call.Leave(y, y), []*nd.Array{y}

@@ -70,6 +70,7 @@ func (c *RNNCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array)
 		c.Declare()
 	}
 	call := c.Enter(c, x, states[0])
+	x, states = oneTape(x, states)
 	i, h := c.both(x, states[0], c.Hidden)
 	y := function(i.Add(h), or(c.Activation, "tanh"))
 	return call.Leave(y, y), []*nd.Array{y}
@@ -111,6 +112,7 @@ func (c *LSTMCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array
 		c.Declare()
 	}
 	call := c.Enter(c, x, states[0], states[1])
+	x, states = oneTape(x, states)
 	i, h := c.both(x, states[0], 4*c.Hidden)
 	y, memory := lstm(i.Add(h), states[1], 1, or(c.Activation, "tanh"),
 		or(c.RecurrentActivation, "sigmoid"))
@@ -155,6 +157,7 @@ func (c *GRUCell) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array)
 		c.Declare()
 	}
 	call := c.Enter(c, x, states[0])
+	x, states = oneTape(x, states)
 	i, h := c.both(x, states[0], 3*c.Hidden)
 	y := gru(i, h, states[0], 1, or(c.Activation, "tanh"), or(c.RecurrentActivation, "sigmoid"))
 	return call.Leave(y, y), []*nd.Array{y}

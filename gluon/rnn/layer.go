@@ -146,6 +146,7 @@ func (l *Layer) Run(x *nd.Array, opts ...Option) (*nd.Array, []*nd.Array) {
 	if want := len(l.States(0)); len(states) != want {
 		panic(misuse("Layer", "%d states, want %d", len(states), want))
 	}
+	x, states = oneTape(x, states)
 	out := l.compute(x, states, q.valid)
 	if l.BatchFirst {
 		out[0] = out[0].SwapAxes(0, 1)

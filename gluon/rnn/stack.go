@@ -218,6 +218,7 @@ func (v *VariationalDropout) start() Cell {
 func (v *VariationalDropout) Step(x *nd.Array, states []*nd.Array) (*nd.Array, []*nd.Array) {
 	of := original(v, v.of)
 	call := enter(&of.Hooks, of, x, states)
+	x, states = oneTape(x, states)
 	if len(states) > 0 {
 		states = append([]*nd.Array{v.drop(1, states[0], v.Hidden)}, states[1:]...)
 	}

@@ -50,6 +50,7 @@ func Unroll(c Cell, x *nd.Array, opts ...Option) (*nd.Array, []*nd.Array) {
 	if want := len(c.States(0)); len(states) != want {
 		panic(misuse("Unroll", "%d states, want %d", len(states), want))
 	}
+	q.x, states = oneTape(x, states)
 	return q.run(nil, c, states)
 }
 
