@@ -33,7 +33,8 @@ func New(b Block) *Net {
 	return Wrap(b, func(in []*nd.Array) []*nd.Array { return []*nd.Array{b.Forward(in[0])} })
 }
 
-// Wrap makes a network of a block with any inputs and outputs: call calls its Forward.
+// Wrap makes a network of a block with any inputs and outputs: call calls its Forward. call gets as
+// many arrays as Call is given, and checks their number itself.
 func Wrap(root any, call func(in []*nd.Array) []*nd.Array) *Net {
 	n := &Net{root: root, call: call}
 	n.Params() // declares them, and gives them their names
@@ -68,7 +69,8 @@ func OneTape(in []*nd.Array) []*nd.Array {
 	return out
 }
 
-// Forward calls the network with one input and returns its first output.
+// Forward calls the network with one input and returns its first output. It panics with *op.Error
+// where shapes do not fit or parameters have no values.
 func (n *Net) Forward(x *nd.Array) *nd.Array { return n.Call(x)[0] }
 
 // Call calls the network. If an argument is on a tape, all are: see [OneTape].

@@ -51,7 +51,7 @@
 // # Training
 //
 // A [Trainer] changes parameters by their gradients, over several devices and the workers of a job;
-// [Resume] continues a training loop that was killed.
+// [Resume] continues a training loop that was killed, also as a worker of a job.
 //
 // # Modes
 //
@@ -68,6 +68,13 @@
 //	net.Hybridize()
 //	y := net.Forward(x)                // traced and compiled once
 //	err := net.Export("runs/net", 5)   // for MXNet, too; gluon.Import reads it
+//
+// # Concurrency
+//
+// Many goroutines may call a network at once, hybridized or not, each with a tape of its own if it
+// has one, and may add and remove hooks. Init, Load, Set, Cast, SetDevices and SetGradReq are for
+// times in which nobody calls the network. A [Trainer] and a [Run] belong to one goroutine, which also
+// calls Backward.
 //
 // # Errors
 //

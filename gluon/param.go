@@ -240,7 +240,8 @@ func (p *Param) constrain(values *nd.Array) *nd.Array {
 }
 
 // Set gives the parameter values, on the devices where it has some, or on those of Init, or else on
-// the processor.
+// the processor. They are copied, and converted to the parameter's element type. Another shape than
+// the parameter's is an error; extents of the Spec that are 0 fit any.
 func (p *Param) Set(values *nd.Array) (err error) {
 	defer op.Recover(&err)
 	p.mu.Lock()
@@ -329,7 +330,7 @@ func (p *Param) request() nd.GradReq {
 	return p.GradReq
 }
 
-// ZeroGrad sets the gradients to zero.
+// ZeroGrad sets the gradients on all devices to zero.
 func (p *Param) ZeroGrad() {
 	for _, a := range p.values() {
 		a.ZeroGrad()
