@@ -6005,9 +6005,9 @@ func SoftmaxActivation(data *Array, p SoftmaxActivationParams) *Array {
 //
 // Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as
 // 1e-8.
-// A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of
-// its
-// row is the softmax, as in MXNet.
+// A label that is not a class counts as one of probability 1e-8, where MXNet reads memory outside
+// the
+// row; the gradient of its row is the softmax, as in MXNet.
 func SoftmaxCrossEntropy(data, label *Array) *Array {
 	return apply1(opSoftmaxCrossEntropy, op.NoParams{}, data, label)
 }

@@ -53,15 +53,6 @@ func graphText(outputs []op.Entry) string {
 	return w.b.String()
 }
 
-// fileOutputs returns the number of outputs that MXNet counts. The values that loops save for their
-// gradients are outputs here only.
-func fileOutputs(n *op.Node) int {
-	if !n.IsVar() && n.Op.NumGraphs() > 0 {
-		return n.NumVisible()
-	}
-	return n.NumOutputs()
-}
-
 // numpyShapes reports whether an operator takes its shape as numpy does.
 func numpyShapes(n *op.Node) bool { return !n.IsVar() && attrsOf(n)[numpyAttr] == "True" }
 

@@ -27,8 +27,8 @@ func init() {
 			Doc: `SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 
 Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.
-A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of its
-row is the softmax, as in MXNet.`,
+A label that is not a class counts as one of probability 1e-8, where MXNet reads memory outside the
+row; the gradient of its row is the softmax, as in MXNet.`,
 			Precision: op.Wide,
 			Kind:      op.Loss,
 		},
@@ -83,9 +83,11 @@ func crossEntropyRef(_ op.NoParams, c *op.Call) error {
 	p, label := rowSoftmax(c.In[0]), loop.Floats(c.In[1])
 	n, sum := c.In[0].Shape[1], 0.0
 	for i, l := range label {
+		probability := leastProbability
 		if k := int(l); k >= 0 && k < n {
-			sum -= math.Log(max(p[i*n+k], leastProbability))
+			probability = max(p[i*n+k], probability)
 		}
+		sum -= math.Log(probability)
 	}
 	loop.Store(c.Out[0], 0, []float64{sum})
 	return nil

@@ -79,10 +79,12 @@ KERNEL(entropy, Entropy) {
 		A top, sum = shifted_sum(k, x, &top);
 		if (threadIdx.x != 0) continue;
 		Int label = (Int)get(k.label, r);
-		k.row[r] = 0;
-		if (label < 0 || label >= k.classes) continue;
-		double p = (double)gx_exp(get(x, label) - top) / (double)sum;
-		k.row[r] = -log(p < k.least ? k.least : p);
+		double p = k.least;
+		if (label >= 0 && label < k.classes) {
+			double own = (double)gx_exp(get(x, label) - top) / (double)sum;
+			if (!(own < p)) p = own;
+		}
+		k.row[r] = -log(p);
 	}
 }
 KERNEL(entropy_join, Entropy) { /* one block */
