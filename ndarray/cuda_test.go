@@ -4,6 +4,7 @@ package ndarray_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,5 +102,36 @@ func TestCUDAMissingKernel(t *testing.T) {
 		!strings.Contains(err.Error(), "gpu(0)") {
 		t.Errorf("an operator without kernel on a GPU: %v, want an error that names the "+
 			"operator and the device", err)
+	}
+}
+
+// TestCUDALoops runs a loop over arrays on a GPU, whose operators run there one by one, and selects
+// rows by values. The operator of compiled loops has kernels for the processor only.
+func TestCUDALoops(t *testing.T) {
+	needGPU(t)
+	on := func(values []float32, shape ...int) *nd.Array {
+		return nd.FromSlice(values, shape...).To(device.CUDA(0))
+	}
+	x := on([]float32{1, 2, 3, 4, 5, 6}, 3, 2)
+	outs, last := nd.Foreach(func(row, states []*nd.Array) (outs, next []*nd.Array) {
+		sum := row[0].Add(states[0])
+		return []*nd.Array{sum}, []*nd.Array{sum}
+	}, []*nd.Array{x}, []*nd.Array{on([]float32{0, 0}, 2)})
+	rows := nd.BooleanMask(outs[0], on([]float32{1, 0, 2}, 3), nd.BooleanMaskParams{})
+	for _, tt := range []struct {
+		name string
+		got  *nd.Array
+		want []float32
+	}{{"state", last[0], []float32{9, 12}}, {"rows", rows, []float32{1, 2, 9, 12}}} {
+		got, err := tt.got.Float32s()
+		if err != nil || !slices.Equal(got, tt.want) || tt.got.Device() != device.CUDA(0) {
+			t.Errorf("%s: got %v on %v, error %v, want %v", tt.name, got, tt.got.Device(), err,
+				tt.want)
+		}
+	}
+	for _, name := range []string{"_foreach", "_while_loop", "_cond"} {
+		if op.Lookup(name).HasKernel(device.KindCUDA, device.TierRef) {
+			t.Errorf("%s has a kernel for GPUs: correct docs/cuda.md", name)
+		}
 	}
 }
