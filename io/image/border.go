@@ -60,13 +60,14 @@ func extend[T uint8 | float32](b *Border, dst, src []T, at Rect, width, c int) {
 		}
 		pix := src[from*at.Width*c : (from+1)*at.Width*c]
 		copy(row[at.X*c:], pix)
+		if b.Extension == Constant {
+			copy(row[:at.X*c], line)
+			copy(row[(at.X+at.Width)*c:], line)
+			continue
+		}
 		side := func(from, to int) {
 			for x := from; x < to; x++ {
-				if k := b.Extension.source(x-at.X, at.Width); k >= 0 {
-					copy(row[x*c:(x+1)*c], pix[k*c:])
-				} else {
-					copy(row[x*c:(x+1)*c], value)
-				}
+				copy(row[x*c:(x+1)*c], pix[b.Extension.source(x-at.X, at.Width)*c:])
 			}
 		}
 		side(0, at.X)
