@@ -12,7 +12,8 @@
 // Classification: Accuracy, TopKAccuracy, F1, MCC, PCC. Probabilities: CrossEntropy,
 // NegativeLogLikelihood, Perplexity. Regression: MAE, MSE, RMSE, PearsonCorrelation. Loss averages
 // outputs, Custom calls a function, Composite holds several metrics, ConfusionMatrix counts samples
-// by true and predicted class. New makes a metric from MXNet's name.
+// by true and predicted class, VOC07 and AreaAP measure detections. New makes a metric from MXNet's
+// name.
 //
 // Labels and predictions come in pairs: label i belongs to prediction i. Update waits for the
 // arrays and computes on the host; once its buffers have grown to the size of a batch it allocates

@@ -2230,8 +2230,8 @@ func BilinearSampler(data, grid *Array, p BilinearSamplerParams) *Array {
 //   - Threshold: lower bound of a match's score, with is_ascend the upper bound, exclusive;
 //     required
 //   - TopK: matching ends after topk + 1 matches; -1: no limit; -1 by default
-func BipartiteMatching(data *Array, p BipartiteMatchingParams) *Array {
-	return apply1(opBipartiteMatching, p, data)
+func BipartiteMatching(data *Array, p BipartiteMatchingParams) []*Array {
+	return applyMany(opBipartiteMatching, p, nil, nil, data)
 }
 
 // BlockGrad returns data and stops the gradient: no gradient flows to data.
@@ -2282,8 +2282,8 @@ func BoxDecode(data, anchors *Array, p BoxDecodeParams) *Array {
 // there. Elsewhere, and where matches is no row of refs, both are 0. There is no gradient.
 //
 // MXNet's name is _contrib_box_encode.
-func BoxEncode(samples, matches, anchors, refs, means, stds *Array) *Array {
-	return apply1(opBoxEncode, op.NoParams{}, samples, matches, anchors, refs, means, stds)
+func BoxEncode(samples, matches, anchors, refs, means, stds *Array) []*Array {
+	return applyMany(opBoxEncode, op.NoParams{}, nil, nil, samples, matches, anchors, refs, means, stds)
 }
 
 // BoxIoU computes the area of the intersection over the area of the union, for all pairs of boxes.
@@ -2579,8 +2579,8 @@ func ContribBatchNormWithReLU(data, gamma, beta, movingMean, movingVar *Array, p
 //
 // Parameters:
 //   - Bins: number of quantized numbers; at least 1; 255 by default
-func ContribCalibrateEntropy(hist, histEdges *Array, p CalibrateParams) *Array {
-	return apply1(opContribCalibrateEntropy, p, hist, histEdges)
+func ContribCalibrateEntropy(hist, histEdges *Array, p CalibrateParams) []*Array {
+	return applyMany(opContribCalibrateEntropy, p, nil, nil, hist, histEdges)
 }
 
 // ContribCountSketch is the count sketch of the vectors along the last axis.
@@ -2645,8 +2645,8 @@ func ContribGradientmultiplier(data *Array, p GradientMultiplierParams) *Array {
 // MXNet gradients flow from the log-likelihood to lda, alpha and beta only.
 //
 // Its gradient has no gradient in turn: it is not provided.
-func ContribHawkesll(lda, alpha, beta, state, lags, marks, validLength, maxTime *Array) *Array {
-	return apply1(opContribHawkesll, op.NoParams{}, lda, alpha, beta, state, lags, marks, validLength, maxTime)
+func ContribHawkesll(lda, alpha, beta, state, lags, marks, validLength, maxTime *Array) []*Array {
+	return applyMany(opContribHawkesll, op.NoParams{}, nil, nil, lda, alpha, beta, state, lags, marks, validLength, maxTime)
 }
 
 // ContribIfft is the real part of the inverse Fourier transform along the last axis.
@@ -2720,8 +2720,8 @@ func ContribQuadratic(data *Array, p QuadraticParams) *Array {
 //
 // Parameters:
 //   - OutType: element type of the output; one of int8, uint8, uint8 by default
-func ContribQuantize(data, minRange, maxRange *Array, p QuantizeParams) *Array {
-	return apply1(opContribQuantize, p, data, minRange, maxRange)
+func ContribQuantize(data, minRange, maxRange *Array, p QuantizeParams) []*Array {
+	return applyMany(opContribQuantize, p, nil, nil, data, minRange, maxRange)
 }
 
 // ContribQuantizeAsym turns float32 numbers of a range from low to high into uint8 numbers: x·scale
@@ -2731,8 +2731,8 @@ func ContribQuantize(data, minRange, maxRange *Array, p QuantizeParams) *Array {
 // Parameters:
 //   - MinCalibRange: least number of the range; None: found from data
 //   - MaxCalibRange: greatest number of the range; None: found from data
-func ContribQuantizeAsym(data *Array, p QuantizeAsymParams) *Array {
-	return apply1(opContribQuantizeAsym, p, data)
+func ContribQuantizeAsym(data *Array, p QuantizeAsymParams) []*Array {
+	return applyMany(opContribQuantizeAsym, p, nil, nil, data)
 }
 
 // ContribQuantizeV2 turns float32 numbers into int8 or uint8 numbers: x·127.5/m or x·255.5/m for a
@@ -2743,8 +2743,8 @@ func ContribQuantizeAsym(data *Array, p QuantizeAsymParams) *Array {
 //     else int8; one of auto, int8, uint8, int8 by default
 //   - MinCalibRange: least number of the range; None: found from data
 //   - MaxCalibRange: greatest number of the range; None: found from data
-func ContribQuantizeV2(data *Array, p QuantizeV2Params) *Array {
-	return apply1(opContribQuantizeV2, p, data)
+func ContribQuantizeV2(data *Array, p QuantizeV2Params) []*Array {
+	return applyMany(opContribQuantizeV2, p, nil, nil, data)
 }
 
 // ContribQuantizedAct is max(q, 0) for quantized numbers; act_type must be relu. The output is int8
@@ -2752,8 +2752,8 @@ func ContribQuantizeV2(data *Array, p QuantizeV2Params) *Array {
 //
 // Parameters:
 //   - ActType: the function; required
-func ContribQuantizedAct(data, minData, maxData *Array, p ActivationParams) *Array {
-	return apply1(opContribQuantizedAct, p, data, minData, maxData)
+func ContribQuantizedAct(data, minData, maxData *Array, p ActivationParams) []*Array {
+	return applyMany(opContribQuantizedAct, p, nil, nil, data, minData, maxData)
 }
 
 // ContribQuantizedBatchNorm is BatchNorm of quantized numbers by moving averages.
@@ -2771,8 +2771,8 @@ func ContribQuantizedAct(data, minData, maxData *Array, p ActivationParams) *Arr
 //   - CudnnOff: accepted for compatibility, without effect
 //   - MinCalibRange: accepted for compatibility, without effect
 //   - MaxCalibRange: accepted for compatibility, without effect
-func ContribQuantizedBatchNorm(data, gamma, beta, movingMean, movingVar, minData, maxData *Array, p BatchNormParams) *Array {
-	return apply1(opContribQuantizedBatchNorm, p, data, gamma, beta, movingMean, movingVar, minData, maxData)
+func ContribQuantizedBatchNorm(data, gamma, beta, movingMean, movingVar, minData, maxData *Array, p BatchNormParams) []*Array {
+	return applyMany(opContribQuantizedBatchNorm, p, nil, nil, data, gamma, beta, movingMean, movingVar, minData, maxData)
 }
 
 // ContribQuantizedConcat joins quantized arrays along an axis. The inputs are the arrays and then
@@ -2805,8 +2805,8 @@ func ContribQuantizedConcat(data []*Array, p QuantizedConcatParams) []*Array {
 //   - CudnnOff: accepted for compatibility, without effect
 //   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW,
 //     NCDHW, NHWC, NDHWC, None by default
-func ContribQuantizedConv(data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias *Array, p ConvolutionParams) *Array {
-	return applyNamed(opContribQuantizedConv, p, inContribQuantizedConv, nil, data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias)
+func ContribQuantizedConv(data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias *Array, p ConvolutionParams) []*Array {
+	return applyMany(opContribQuantizedConv, p, inContribQuantizedConv, nil, data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias)
 }
 
 // ContribQuantizedElemwiseAdd adds quantized numbers of two ranges. The output is int32 with the
@@ -2816,8 +2816,8 @@ func ContribQuantizedConv(data, weight, bias, minData, maxData, minWeight, maxWe
 // Parameters:
 //   - MinCalibRange: least number of the output; None: the output is int32
 //   - MaxCalibRange: greatest number of the output; None: the output is int32
-func ContribQuantizedElemwiseAdd(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Array, p QuantizedAddParams) *Array {
-	return apply1(opContribQuantizedElemwiseAdd, p, lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax)
+func ContribQuantizedElemwiseAdd(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Array, p QuantizedAddParams) []*Array {
+	return applyMany(opContribQuantizedElemwiseAdd, p, nil, nil, lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax)
 }
 
 // ContribQuantizedElemwiseMul multiplies int8 numbers of two ranges. The output is int32, int8 with
@@ -2827,8 +2827,8 @@ func ContribQuantizedElemwiseAdd(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Array
 //   - MinCalibRange: least number of the output; None: the output is int32
 //   - MaxCalibRange: greatest number of the output; None: the output is int32
 //   - FloatOutput: the output is float32, without a range
-func ContribQuantizedElemwiseMul(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Array, p QuantizedMulParams) *Array {
-	return apply1(opContribQuantizedElemwiseMul, p, lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax)
+func ContribQuantizedElemwiseMul(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Array, p QuantizedMulParams) []*Array {
+	return applyMany(opContribQuantizedElemwiseMul, p, nil, nil, lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax)
 }
 
 // ContribQuantizedEmbedding replaces every index of data by that row of an int8 weight, with the
@@ -2840,14 +2840,14 @@ func ContribQuantizedElemwiseMul(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Array
 //   - DType: element type of weight; float32 by default
 //   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients
 //     are dense
-func ContribQuantizedEmbedding(data, weight, minWeight, maxWeight *Array, p EmbeddingParams) *Array {
-	return apply1(opContribQuantizedEmbedding, p, data, weight, minWeight, maxWeight)
+func ContribQuantizedEmbedding(data, weight, minWeight, maxWeight *Array, p EmbeddingParams) []*Array {
+	return applyMany(opContribQuantizedEmbedding, p, nil, nil, data, weight, minWeight, maxWeight)
 }
 
 // ContribQuantizedFlatten sees quantized numbers of shape (n, ...) as a matrix of n rows, with the
 // same range.
-func ContribQuantizedFlatten(data, minData, maxData *Array) *Array {
-	return apply1(opContribQuantizedFlatten, op.NoParams{}, data, minData, maxData)
+func ContribQuantizedFlatten(data, minData, maxData *Array) []*Array {
+	return applyMany(opContribQuantizedFlatten, op.NoParams{}, nil, nil, data, minData, maxData)
 }
 
 // ContribQuantizedFullyConnected is FullyConnected of quantized data.
@@ -2862,8 +2862,8 @@ func ContribQuantizedFlatten(data, minData, maxData *Array) *Array {
 //   - NoBias: leave the bias out
 //   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed
 //     (switches flatten off)
-func ContribQuantizedFullyConnected(data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias *Array, p FullyConnectedParams) *Array {
-	return applyNamed(opContribQuantizedFullyConnected, p, inContribQuantizedFullyConnected, nil, data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias)
+func ContribQuantizedFullyConnected(data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias *Array, p FullyConnectedParams) []*Array {
+	return applyMany(opContribQuantizedFullyConnected, p, inContribQuantizedFullyConnected, nil, data, weight, bias, minData, maxData, minWeight, maxWeight, minBias, maxBias)
 }
 
 // ContribQuantizedPooling is Pooling by max or avg of quantized numbers with two or three spatial
@@ -2881,8 +2881,8 @@ func ContribQuantizedFullyConnected(data, weight, bias, minData, maxData, minWei
 //   - PValue: exponent of lp: 1, 2 or 3
 //   - CountIncludePad: divide avg by the extent of the window with padding; true by default
 //   - Layout: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by default
-func ContribQuantizedPooling(data, minData, maxData *Array, p PoolingParams) *Array {
-	return apply1(opContribQuantizedPooling, p, data, minData, maxData)
+func ContribQuantizedPooling(data, minData, maxData *Array, p PoolingParams) []*Array {
+	return applyMany(opContribQuantizedPooling, p, nil, nil, data, minData, maxData)
 }
 
 // ContribQuantizedRnn is RNN with mode lstm for quantized data.
@@ -2919,8 +2919,8 @@ func ContribQuantizedRnn(data, parameters, state, stateCell, minData, maxData *A
 //     else int8; one of auto, int8, uint8, int8 by default
 //   - MinCalibRange: least number of the range; None: found from data
 //   - MaxCalibRange: greatest number of the range; None: found from data
-func ContribRequantize(data, minRange, maxRange *Array, p QuantizeV2Params) *Array {
-	return apply1(opContribRequantize, p, data, minRange, maxRange)
+func ContribRequantize(data, minRange, maxRange *Array, p QuantizeV2Params) []*Array {
+	return applyMany(opContribRequantize, p, nil, nil, data, minRange, maxRange)
 }
 
 // ContribRoundSte rounds to the nearest integer, halves away from zero, and passes the gradient
@@ -4569,8 +4569,8 @@ func MultiBoxPrior(data *Array, p MultiBoxPriorParams) *Array {
 //     default
 //   - MinimumNegativeSamples: accepted for compatibility, without effect
 //   - Variances: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
-func MultiBoxTarget(anchor, label, clsPred *Array, p MultiBoxTargetParams) *Array {
-	return apply1(opMultiBoxTarget, p, anchor, label, clsPred)
+func MultiBoxTarget(anchor, label, clsPred *Array, p MultiBoxTargetParams) []*Array {
+	return applyMany(opMultiBoxTarget, p, nil, nil, anchor, label, clsPred)
 }
 
 // MultiLambUpdate (_multi_lamb_update) is one step of LAMB, both phases, for many weights.

@@ -36,6 +36,7 @@ func init() {
 	}
 	Hawkes.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: `ContribHawkesll is the log-likelihood of univariate Hawkes processes.
 
 Each of K marks is a process of its own with the intensity

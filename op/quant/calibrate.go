@@ -18,6 +18,7 @@ var Calibrate = op.Declare[CalibrateParams]("_contrib_calibrate_entropy")
 func init() {
 	Calibrate.Define(op.Spec[CalibrateParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: `ContribCalibrateEntropy finds the magnitude at which quantization may cut numbers off.
 
 hist holds how many numbers fall between neighbours of hist_edges, which are symmetric about zero.

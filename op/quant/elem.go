@@ -34,6 +34,7 @@ func init() {
 	pair := []string{"lhs", "rhs", "lhs_min", "lhs_max", "rhs_min", "rhs_max"}
 	Add.Define(op.Spec[QuantizedAddParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizedElemwiseAdd adds quantized numbers of two ranges. The output " +
 				"is int32 with the sum of both magnitudes, or with a given range int8, uint8 where " +
 				"both operands are. As in MXNet a uint8 operand beside an int8 operand is first " +
@@ -60,6 +61,7 @@ func init() {
 	})
 	Mul.Define(op.Spec[QuantizedMulParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizedElemwiseMul multiplies int8 numbers of two ranges. The output " +
 				"is int32, int8 with a given range, or float32.",
 			NoGrad: noGrad,
@@ -170,6 +172,7 @@ func mul(p QuantizedMulParams, c *op.Call) error {
 func defineActivation() {
 	Activation.Define(op.Spec[nn.ActivationParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizedAct is max(q, 0) for quantized numbers; act_type must be relu. " +
 				"The output is int8 with the range of data; uint8 numbers keep their bits.",
 			NoGrad: noGrad,
@@ -203,6 +206,7 @@ func defineActivation() {
 func defineBatchNorm() {
 	BatchNorm.Define(op.Spec[nn.BatchNormParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: `ContribQuantizedBatchNorm is BatchNorm of quantized numbers by moving averages.
 
 The output is int8 and has the range of min_calib_range and max_calib_range, which must be given.

@@ -17,6 +17,7 @@ var (
 func init() {
 	Convolution.Define(op.Spec[nn.ConvolutionParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: `ContribQuantizedConv is Convolution of uint8 data with int8 weights.
 
 Sums are int32. The bias, int8, is added to the sums as it is. The range of the output counts a step of data and
@@ -61,6 +62,7 @@ of weights as a 127th of their magnitudes, as MXNet does although the data are u
 	})
 	FullyConnected.Define(op.Spec[nn.FullyConnectedParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: `ContribQuantizedFullyConnected is FullyConnected of quantized data.
 
 Weights are int8, sums int32. The bias, int8 with a range of its own, is converted to the steps of the sums, without its

@@ -41,6 +41,7 @@ var (
 func init() {
 	Quantize.Define(op.Spec[QuantizeParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantize turns float32 numbers into int8 or uint8 numbers: x·127/m or " +
 				"x·255/m for a range of magnitude m, rounded and limited.",
 			NoGrad: noGrad,
@@ -91,6 +92,7 @@ func init() {
 	})
 	Requantize.Define(op.Spec[QuantizeV2Params]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribRequantize turns int32 numbers of a range into int8 or uint8 numbers of " +
 				"a smaller range: the given one, or that of the numbers found.",
 			NoGrad: noGrad,
@@ -127,6 +129,7 @@ func (p QuantizeV2Params) result() dtype.Type {
 func defineQuantizeV2() {
 	QuantizeV2.Define(op.Spec[QuantizeV2Params]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizeV2 turns float32 numbers into int8 or uint8 numbers: x·127.5/m " +
 				"or x·255.5/m for a range of magnitude m, rounded and limited. Quantized numbers " +
 				"stay as they are.",
@@ -176,6 +179,7 @@ func defineQuantizeV2() {
 func defineQuantizeAsym() {
 	QuantizeAsym.Define(op.Spec[QuantizeAsymParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizeAsym turns float32 numbers of a range from low to high into " +
 				"uint8 numbers: x·scale + shift with scale 255/(high - low) and shift " +
 				"255 - high·scale, rounded and limited. Outputs after data are scale and shift.",

@@ -29,6 +29,7 @@ var (
 func init() {
 	Flatten.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizedFlatten sees quantized numbers of shape (n, ...) as a matrix " +
 				"of n rows, with the same range.",
 			NoGrad: noGrad,
@@ -57,6 +58,7 @@ func init() {
 	defineConcat()
 	Embedding.Define(op.Spec[index.EmbeddingParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizedEmbedding replaces every index of data by that row of an int8 " +
 				"weight, with the range of weight. Indices out of range are clipped.",
 			NoGrad: noGrad,
@@ -190,6 +192,7 @@ func concat(p QuantizedConcatParams, c *op.Call) error {
 func definePooling() {
 	Pooling.Define(op.Spec[nn.PoolingParams]{
 		Traits: op.Traits{
+			Multi: true,
 			Doc: "ContribQuantizedPooling is Pooling by max or avg of quantized numbers with two " +
 				"or three spatial axes. Averages are rounded; the range stays.",
 			NoGrad: noGrad,

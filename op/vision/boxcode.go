@@ -27,6 +27,7 @@ var (
 func init() {
 	BoxEncode.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
+			Multi:  true,
 			GoName: "BoxEncode",
 			Doc: `BoxEncode computes training targets: positions of boxes relative to anchors.
 

@@ -21,6 +21,7 @@ var BipartiteMatching = op.Declare[BipartiteMatchingParams]("_contrib_bipartite_
 func init() {
 	BipartiteMatching.Define(op.Spec[BipartiteMatchingParams]{
 		Traits: op.Traits{
+			Multi:  true,
 			GoName: "BipartiteMatching",
 			Doc: `BipartiteMatching matches the rows of a matrix of scores with its columns, best scores first.
 

@@ -25,6 +25,7 @@ var MultiBoxTarget = op.Declare[MultiBoxTargetParams]("_contrib_MultiBoxTarget")
 func init() {
 	MultiBoxTarget.Define(op.Spec[MultiBoxTargetParams]{
 		Traits: op.Traits{
+			Multi:  true,
 			GoName: "MultiBoxTarget",
 			Doc: `MultiBoxTarget assigns labels to anchors and computes their training targets (Liu et al. 2016).
 

@@ -1,0 +1,148 @@
+// Ssd learns to find circles, squares and triangles in pictures: a single-shot detector with three
+// levels of anchors, its targets, hard negatives, and the mean average precision of VOC 2007.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+
+	"gomx/autograd"
+	images "gomx/examples/data"
+	"gomx/gluon"
+	"gomx/gluon/data"
+	"gomx/gluon/loss"
+	"gomx/gluon/nn"
+	"gomx/initializer"
+	"gomx/metric"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// SSD is a detector. Each level halves the height and width of the one before.
+type SSD struct {
+	Body    []nn.Sequential
+	Classes []*nn.Conv2D // scores of the classes and the background for each anchor
+	Boxes   []*nn.Conv2D // offsets of boxes from anchors
+}
+
+// sizes of anchors by level, as shares of the picture, and their ratios of width to height.
+var (
+	sizes  = [][]float64{{0.2, 0.27}, {0.35, 0.42}, {0.5, 0.6}}
+	ratios = []float64{1, 2, 0.5}
+)
+
+// newSSD makes the network; every place of a level has four anchors.
+func newSSD() *SSD {
+	s := &SSD{}
+	for level, channels := range []int{64, 96, 128} {
+		var body nn.Sequential
+		blocks := []int{channels}
+		if level == 0 {
+			blocks = []int{16, 32, channels}
+		}
+		for i, n := range blocks {
+			if level > 0 || i > 0 {
+				body = append(body, &nn.MaxPool2D{})
+			}
+			body = append(body, conv(n), &nn.BatchNorm{}, nn.Activation("relu"), conv(n),
+				&nn.BatchNorm{}, nn.Activation("relu"))
+		}
+		s.Body = append(s.Body, body)
+		s.Classes = append(s.Classes, conv(4*(len(images.ShapeNames)+1)))
+		s.Boxes = append(s.Boxes, conv(4*4))
+	}
+	return s
+}
+
+func conv(channels int) *nn.Conv2D {
+	return &nn.Conv2D{Channels: channels, Kernel: nn.Square(3), Pad: nn.Square(1)}
+}
+
+// Call returns the anchors (1, a, 4), the scores (n, a, classes) and the offsets (n, 4·a).
+func (s *SSD) Call(in []*nd.Array) []*nd.Array {
+	x, lists := in[0], [3][]*nd.Array{}
+	for i := range s.Body {
+		x = s.Body[i].Forward(x)
+		for k, a := range []*nd.Array{
+			nd.MultiBoxPrior(x, nd.MultiBoxPriorParams{Sizes: sizes[i], Ratios: ratios}),
+			s.Classes[i].Forward(x).Transpose(0, 2, 3, 1).Reshape(0, -1, len(images.ShapeNames)+1),
+			s.Boxes[i].Forward(x).Transpose(0, 2, 3, 1).Flatten(),
+		} {
+			lists[k] = append(lists[k], a)
+		}
+	}
+	join := func(list []*nd.Array) *nd.Array {
+		return nd.Concat(list, nd.ConcatParams{Dim: nd.Some(1)})
+	}
+	return []*nd.Array{join(lists[0]), join(lists[1]), join(lists[2])}
+}
+
+// lossOf compares predictions with the targets of the anchors. Beside the anchors with an object
+// count three times as many without one, those that look most like an object.
+func lossOf(out []*nd.Array, label *nd.Array) *nd.Array {
+	anchors, scores, offsets := out[0], out[1], out[2]
+	t := nd.MultiBoxTarget(anchors, label, scores.Detach().Transpose(0, 2, 1),
+		nd.MultiBoxTargetParams{NegativeMiningRatio: nd.Some(3.0)})
+	counts := nd.GreaterEqualScalar(t[2], nd.ScalarParams{Scalar: 0})
+	class := loss.SoftmaxCE{}.Forward(scores, t[2].Mul(counts), loss.Weights(counts.ExpandDims(2)))
+	box := loss.Huber{}.Forward(offsets.Mul(t[1]), t[0].Mul(t[1]))
+	return class.Add(box.MulScalar(4))
+}
+
+// detect returns rows (class, score, left, top, right, bottom) for each picture.
+func detect(net *gluon.Net, x *nd.Array) *nd.Array {
+	out := net.Call(x)
+	return nd.MultiBoxDetection(out[1].Softmax().Transpose(0, 2, 1), out[2], out[0],
+		nd.MultiBoxDetectionParams{NMSThreshold: nd.Some(0.45), NMSTopK: nd.Some(100)})
+}
+
+// run trains on n drawn pictures and returns the mean average precision on others.
+func run(ctx context.Context, n, epochs int, out string) (float64, error) {
+	s := newSSD()
+	net := gluon.Wrap(s, s.Call)
+	if err := net.Init(initializer.Xavier{}, gluon.Seed(1)); err != nil {
+		return 0, err
+	}
+	net.Hybridize()
+	trainer, err := gluon.NewTrainer(net.Params(), optimizer.Adam{LR: 2e-3})
+	loader := data.NewLoader(data.Arrays(images.Shapes(n, 1)), 32, data.Shuffle(7), data.Workers(2))
+	for epoch := range epochs {
+		if epoch == epochs*2/3 && err == nil {
+			err = trainer.SetLearningRate(3e-4)
+		}
+		losses := metric.Loss()
+		for batch, err2 := range loader.Batches(ctx) {
+			if err = errors.Join(err, err2); err != nil {
+				return 0, err
+			}
+			l := lossOf(net.Call(autograd.Train().Watch(batch.Data)), batch.Label)
+			l.Backward()
+			err = errors.Join(trainer.Step(batch.Size), losses.Update(nil, []*nd.Array{l.Detach()}))
+		}
+		_, values := losses.Value()
+		fmt.Printf("epoch %d: loss %.4f\n", epoch, values[0])
+	}
+	pictures, labels := images.Shapes(300, 2)
+	ap := metric.VOC07(metric.BoxConfig{Classes: images.ShapeNames})
+	found := detect(net, pictures)
+	err = errors.Join(err, ap.Update([]*nd.Array{labels}, []*nd.Array{found}))
+	if out != "" && err == nil {
+		err = images.DrawBoxes(out, pictures, found)
+	}
+	_, values := ap.Value()
+	return values[len(values)-1], err
+}
+
+func main() {
+	epochs := flag.Int("epochs", 12, "passes over the pictures")
+	out := flag.String("out", "", "file for a picture with detections, none by default")
+	flag.Parse()
+	ap, err := run(context.Background(), 2000, *epochs, *out)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("mean average precision %.4f\n", ap)
+}
