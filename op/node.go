@@ -23,6 +23,8 @@ type Node struct {
 	// Serial is the 1-based place among the operations that a tape or a tracing recorded; 0 where
 	// nothing recorded the node. Sums of gradients follow it.
 	Serial int
+	// Alias is the legacy alias under which a file had the operator; empty: none
+	Alias string
 }
 
 // Entry is one output of a node. The zero Entry is "none".

@@ -8,6 +8,9 @@ type Traits struct {
 	Doc string
 	// Aliases are other names that symbol files use.
 	Aliases []string
+	// Legacy are the aliases that MXNet has as operators of their own: files that have one are
+	// written back with it.
+	Legacy []string
 	// GoName is the name of the generated functions; empty: CamelCase of the name.
 	GoName string
 	// Hidden operators (gradients, helpers of passes) get no generated functions.

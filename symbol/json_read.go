@@ -188,6 +188,9 @@ func (l *loader) add(i int, j *jsonNode) error {
 		return err
 	}
 	n.Op = o
+	if slices.Contains(o.Legacy, j.Op) {
+		n.Alias = j.Op
+	}
 	return l.finish(n, attrs, graphs)
 }
 

@@ -69,8 +69,11 @@ func (w *jsonWriter) field(key, value string) { fmt.Fprintf(&w.b, "  %q: %s, \n"
 func (w *jsonWriter) node(n *op.Node) {
 	opName := "null"
 	if !n.IsVar() {
-		if opName = n.Op.Name; isCustom(n.Op, n.Attrs) {
+		switch opName = n.Op.Name; {
+		case isCustom(n.Op, n.Attrs):
 			opName = customOp
+		case n.Alias != "":
+			opName = n.Alias
 		}
 	}
 	fmt.Fprintf(&w.b, "\n    {\n      \"op\": %s, \n      \"name\": %s, \n", quote(opName),

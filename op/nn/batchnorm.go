@@ -35,6 +35,7 @@ moving = moving·momentum + batch·(1 - momentum). Otherwise, or with use_global
 averages are used. The second output is the mean used, the third 1/sqrt(variance + eps); both
 carry no gradient. For half-precision data all other operands are float32.`,
 			Aliases: []string{"_npx_batch_norm", "BatchNorm_v1"},
+			Legacy:  []string{"BatchNorm_v1"},
 			Layouts: true,
 			Inplace: [][2]int{{0, 0}},
 			Mutates: []int{3, 4},

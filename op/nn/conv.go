@@ -37,6 +37,7 @@ Data has shape (n, c, [d,] [h,] w), the weight (num_filter, c/num_group, kernel.
 floor((x + 2·pad - dilate·(kernel-1) - 1)/stride) + 1. With num_group g, the channels fall into
 g groups that are convolved separately.`,
 			Aliases:   []string{"_npx_convolution", "Convolution_v1"},
+			Legacy:    []string{"Convolution_v1"},
 			Precision: op.Narrow,
 			Kind:      op.Product,
 		},
