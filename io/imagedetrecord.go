@@ -150,6 +150,7 @@ func (d *detPictures) sample(dst []byte, label []float32, content []byte, given 
 	if err != nil {
 		return err
 	}
+	whole := m
 	m, o = d.c.DetAugment.Apply(m, o, d.c.DataShape[2], d.c.DataShape[1], r)
 	label[0], label[1], label[2] = float32(m.Channels), float32(m.Height), float32(m.Width)
 	label[3] = float32(len(head) + len(o.Values))
@@ -159,6 +160,7 @@ func (d *detPictures) sample(dst []byte, label []float32, content []byte, given 
 		label[i] = *d.c.LabelPadValue
 	}
 	d.norm.store(floatsOf(dst), m, d.c.DataShape)
+	recycle(whole, m)
 	return nil
 }
 

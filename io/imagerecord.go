@@ -155,11 +155,21 @@ func (p *pictures) sample(dst []byte, label []float32, content []byte, given []f
 	if err != nil {
 		return err
 	}
+	whole := m
 	if m, err = p.c.Augment.Apply(m, p.c.DataShape[2], p.c.DataShape[1], r); err != nil {
 		return err
 	}
 	p.store(dst, m, r)
+	recycle(whole, m)
 	return nil
+}
+
+// recycle gives the memory of a decoded picture, and of what has become of it, to later pictures.
+func recycle(whole, changed *image.Image) {
+	if &changed.Pix[0] != &whole.Pix[0] {
+		changed.Recycle()
+	}
+	whole.Recycle()
 }
 
 // store normalizes a picture and writes it in the layout (channel, row, column).

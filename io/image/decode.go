@@ -56,10 +56,11 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 		return nil, fmt.Errorf("image: %s claims %d×%d pixels, want at most %d in all", format,
 			head.Width, head.Height, pixels)
 	}
-	out := New(head.Height, head.Width, int(mode))
+	out := undefined(head.Height, head.Width, int(mode))
 	if format == "jpeg" && decodeJPEG(out, data) == nil {
 		return out, nil
 	}
+	clear(out.Pix)
 	src, _, err := stdimage.Decode(newFile(data))
 	if err != nil {
 		return nil, fmt.Errorf("image: %s: %w", format, err)

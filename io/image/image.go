@@ -1,6 +1,9 @@
 package image
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Image is a picture of 8-bit samples: Height rows of Width pixels of Channels samples each, in the
 // order R, G, B, A; one channel is luminance.
@@ -16,6 +19,23 @@ func New(height, width, channels int) *Image {
 			channels))
 	}
 	return &Image{make([]uint8, height*width*channels), height, width, channels}
+}
+
+// recycled holds pictures whose memory the next ones take, whatever their size.
+var recycled sync.Pool
+
+// Recycle gives the memory of a picture to pictures that are made later. The caller must not use
+// the picture, nor what shares memory with it, any more. It spares the garbage collector the
+// pictures of a data set, of which each is as large as thousands of other objects.
+func (m *Image) Recycle() { recycled.Put(m) }
+
+// undefined is New without setting the samples: the caller writes all of them.
+func undefined(height, width, channels int) *Image {
+	m, _ := recycled.Get().(*Image)
+	if n := height * width * channels; m != nil && n > 0 && n <= cap(m.Pix) {
+		return &Image{m.Pix[:n], height, width, channels}
+	}
+	return New(height, width, channels)
 }
 
 // row returns the samples of row y.

@@ -83,7 +83,7 @@ func newAxis(from, count, n, size int, by Interp, horizontal bool) axis {
 func (m *Image) interpolate(size Size, by Interp, part Rect) *Image {
 	ax := newAxis(part.X, part.Width, size.Width, m.Width, by, true)
 	ay := newAxis(part.Y, part.Height, size.Height, m.Height, by, false)
-	out := New(part.Height, part.Width, m.Channels)
+	out := undefined(part.Height, part.Width, m.Channels)
 	if ax.taps == 2 {
 		m.linear(out, &ax, &ay)
 	} else {
