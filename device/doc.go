@@ -25,7 +25,7 @@
 //
 // Operations run later than the program that pushes them, so memory is freed later than the program
 // lets go of it. [Block.Retire] announces this: an allocation for an array of a megabyte or more
-// waits, ten seconds at most, when 16 MiB of its size, and two blocks, are on their way back. Memory
+// waits, ten seconds at most, when 64 MiB of its size, and two blocks, are on their way back. Memory
 // therefore does not grow with the distance between a program and its operations.
 //
 // The garbage collector does not know the size of this memory: to it an unreachable array of a

@@ -150,7 +150,7 @@ func TestPoolLimit(t *testing.T) {
 func TestAllocWaitsForRetiredBlocks(t *testing.T) {
 	defer device.SetAwaitLimit(300 * time.Millisecond)()
 	p := device.NewPool(device.CPU(), newHeap())
-	const size = 16 << 20
+	const size = 40 << 20
 	var blocks []device.Block
 	for range 3 {
 		b, err := p.Alloc(size, device.PurposeArray)
@@ -186,7 +186,7 @@ func TestAllocWaitsForRetiredBlocks(t *testing.T) {
 func TestOnlyArraysWait(t *testing.T) {
 	defer device.SetAwaitLimit(time.Minute)()
 	p := device.NewPool(device.CPU(), newHeap())
-	const size = 16 << 20
+	const size = 40 << 20
 	start := time.Now()
 	for _, purpose := range []device.Purpose{device.PurposeArray, device.PurposeArray,
 		device.PurposeScratch, device.PurposeArena} {

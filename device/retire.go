@@ -11,7 +11,7 @@ import (
 // blocks of its size are on their way back.
 const (
 	minAwaited  = 1 << 20  // size in bytes of the smallest blocks that allocations wait for
-	aheadBytes  = 16 << 20 // bytes of a size that may be on their way back while the pool grows
+	aheadBytes  = 64 << 20 // bytes of a size that may be on their way back while the pool grows
 	aheadBlocks = 2        // number of large blocks that may
 )
 

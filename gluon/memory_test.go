@@ -94,15 +94,15 @@ func TestMemoryOfQueuedSteps(t *testing.T) {
 		return pool.Usage()
 	}
 	before := steps(3)
-	after := steps(40)
+	after := steps(100)
 	used := after.Used[device.PurposeArray] - before.Used[device.PurposeArray]
 	grown := after.Reserved - before.Reserved
-	t.Logf("40 steps: %d bytes stay in use, the pool grew by %d", used, grown)
+	t.Logf("100 steps: %d bytes stay in use, the pool grew by %d", used, grown)
 	if used > 1<<20 {
 		t.Errorf("%d bytes stay in use", used)
 	}
-	if grown > 6*256*4096*4 {
-		t.Errorf("the pool grew by %d bytes, want at most those of 6 outputs", grown)
+	if grown > 22*256*4096*4 { // 64 MiB may be on their way back
+		t.Errorf("the pool grew by %d bytes, want at most those of 22 outputs", grown)
 	}
 }
 
