@@ -41,7 +41,7 @@ func (s *scheduler) nextBegun() *oper {
 
 // runBegun runs the body of o, for which a number of cores has been taken.
 func (e *Engine) runBegun(o *oper, cores int) {
-	e.perform(o, func(o *oper, err error) {
+	e.perform(func(o *oper, err error) {
 		failure := opError(o, err)
 		var out outbox
 		e.sched.mu.Lock()
@@ -57,5 +57,5 @@ func (e *Engine) runBegun(o *oper, cores int) {
 		}
 		e.sched.bodyReturned(o, failure)
 		e.leave(&out)
-	})
+	}, o)
 }

@@ -49,7 +49,7 @@ func (c *pool) remove(o *oper) bool {
 // help runs o, which helpable returned.
 func (e *Engine) help(o *oper) {
 	o.run.Worker = -1
-	e.perform(o, e.helped)
+	e.perform(e.helped, o)
 }
 
 // helped completes an operation that a waiting goroutine has run.

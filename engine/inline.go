@@ -38,7 +38,7 @@ func (e *Engine) inline(o *oper) {
 	e.push.inline++
 	e.push.mu.Unlock()
 
-	e.perform(o, e.inlineDone)
+	e.perform(e.inlineDone, o)
 }
 
 // inlineDone completes o, through the scheduler if o has been shared or has failed.

@@ -27,7 +27,7 @@ func (e *Engine) driveOne() bool {
 	if o == nil {
 		return false
 	}
-	e.perform(o, e.driven)
+	e.perform(e.driven, o)
 	return true
 }
 

@@ -25,6 +25,8 @@ type oper struct {
 	progress
 	pool poolID
 
+	buf [inlineUses]core.Use // next to Op: the scheduler reads both when it takes the operation in
+
 	run  Run
 	spec spec
 
@@ -33,7 +35,6 @@ type oper struct {
 	gen  uint64 // number of the asynchronous lives of the record; guarded by scheduler.mu
 	turn uint32 // of a wide operation: its place among the operations of one core of its band
 
-	buf  [inlineUses]core.Use
 	more []core.Use // holds the uses when buf is too small
 	dev  *deviceRun // kept once the operation has been queued on a device
 	beside

@@ -92,25 +92,30 @@ func (s *scheduler) collect(out *outbox) {
 // retire publishes retired operations and moves their records to out, except those whose body still
 // runs. mu is held.
 func (s *scheduler) retire(out *outbox) {
-	n := uint64(0)
-	for op := s.core.Retired(); op != nil; op = s.core.Retired() {
+	list := s.core.Retired()
+	waits := false // some body has not returned
+	for op := list.First(); op != nil; op = op.Next() {
 		o := operOf(op)
 		o.publish()
 		o.retired = true
-		n++
 		if o.spec.async != nil {
 			o.gen++
 		}
 		if o.spec.is(holds) {
 			s.quota.bytes.Add(-o.bytes)
 		}
-		if !o.inBody {
+		waits = waits || o.inBody
+	}
+	if n := list.Len(); n > 0 {
+		s.quota.retired.Add(uint64(n))
+	}
+	for op := list.First(); waits && op != nil; op = list.First() {
+		list.Pop()
+		if !operOf(op).inBody {
 			out.freed.Push(op)
 		}
 	}
-	if n > 0 {
-		s.quota.retired.Add(n)
-	}
+	out.freed.Append(&list)
 	for op := s.late.Pop(); op != nil; op = s.late.Pop() {
 		out.freed.Push(op)
 	}

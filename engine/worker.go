@@ -256,7 +256,7 @@ func (w *worker) release() {
 func (w *worker) runBatch() {
 	ran := w.ran
 	for w.at < w.n {
-		w.e.perform(w.batch[w.at], ran)
+		w.e.perform(ran, w.batch[w.at:w.n]...)
 	}
 }
 

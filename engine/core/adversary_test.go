@@ -324,7 +324,8 @@ func (a *adversary) collect() {
 		}
 		a.ready = append(a.ready, f)
 	}
-	for o := a.c.Retired(); o != nil; o = a.c.Retired() {
+	list := a.c.Retired()
+	for o := list.Pop(); o != nil; o = list.Pop() {
 		f := a.byRec[o]
 		if f.retired {
 			a.t.Fatalf("%s is retired twice", f.name)

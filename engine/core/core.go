@@ -26,7 +26,7 @@ type Core struct {
 func (c *Core) Submit(o *Op) {
 	c.live++
 	n := int32(len(o.uses)) + 1 // one more, so that nothing fires before the last use is in
-	o.unclear = n
+	unclear := n
 	queued := o.rules.Is(Queued)
 	if queued {
 		o.ungranted = n
@@ -41,7 +41,7 @@ func (c *Core) Submit(o *Op) {
 			v.order = newOrder(v)
 		}
 		if u.clear = v.head == nil && v.admit(u); u.clear {
-			o.unclear--
+			unclear--
 		} else {
 			v.append(u)
 		}
@@ -49,6 +49,7 @@ func (c *Core) Submit(o *Op) {
 			c.arrive(v, u)
 		}
 	}
+	o.unclear = unclear
 	if queued {
 		c.grant(o)
 	}
@@ -79,8 +80,12 @@ func (c *Core) Ready() *Op { return c.ready.Pop() }
 // Waiting returns the number of operations that Ready would hand out.
 func (c *Core) Waiting() int { return c.ready.n }
 
-// Retired takes the next operation that is finished with, nil if there is none.
-func (c *Core) Retired() *Op { return c.retired.Pop() }
+// Retired takes all operations that are finished with, in an order of a serial program.
+func (c *Core) Retired() List {
+	list := c.retired
+	c.retired = List{}
+	return list
+}
 
 // Woken takes a waiter whose writes are complete, nil if there is none.
 func (c *Core) Woken() *Waiter {
@@ -156,6 +161,8 @@ func (c *Core) cleared(o *Op) {
 		return
 	}
 	switch {
+	case o.rules == 0 && !o.finished && c.poisoned == 0:
+		c.ready.Push(o) // as decide would do
 	case o.finished:
 		c.over.Push(o)
 	case !o.rules.Is(Queued):
@@ -183,7 +190,7 @@ func (c *Core) decide(o *Op) {
 // it advance. All uses of o are clear, so none of them is in a queue: a read is one of the counted
 // readers, a write is the writer. Operations that become clear and finished by this go to over.
 func (c *Core) retire(o *Op) {
-	if o.rules.Is(Queued) && !o.skipped && o.Inherited() == nil && c.poisoned > 0 {
+	if c.poisoned > 0 && o.rules.Is(Queued) && !o.skipped && o.Inherited() == nil {
 		o.setInherited(inherited(o)) // an input failed after o was issued
 	}
 	if o.skipped || o.fault != nil {

@@ -9,7 +9,7 @@
 //	c.Done(o, failure)   // the body of o is complete
 //
 //	for o := c.Ready(); o != nil; o = c.Ready() { ... }      // run the body of o
-//	for o := c.Retired(); o != nil; o = c.Retired() { ... }  // o is finished with
+//	list := c.Retired()                                      // operations finished with
 //	for w := c.Woken(); w != nil; w = c.Woken() { ... }      // w has its writes
 //
 // # Completion

@@ -28,6 +28,17 @@ func (l *List) Push(o *Op) {
 	l.n++
 }
 
+// Append moves the operations of m to the end of l.
+func (l *List) Append(m *List) {
+	if l.tail == nil {
+		*l = *m
+	} else if m.head != nil {
+		l.tail.next, l.tail = m.head, m.tail
+		l.n += m.n
+	}
+	*m = List{}
+}
+
 // Pop takes the first operation, nil if there is none.
 func (l *List) Pop() *Op {
 	o := l.head

@@ -46,7 +46,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"an undefined value becomes intact", "poison.go", "o.skipped && (old == nil || old.Intact)",
 		"o.skipped"},
 	{"failures after issue do not travel", "core.go",
-		"if o.rules.Is(Queued) && !o.skipped && o.Inherited() == nil && c.poisoned > 0 {",
+		"if c.poisoned > 0 && o.rules.Is(Queued) && !o.skipped && o.Inherited() == nil {",
 		"if false {"},
 	{"retire before predecessors", "core.go", "if o.unclear == 0 {\n\t\tc.retire",
 		"if true {\n\t\tc.retire"},
