@@ -5,7 +5,7 @@ import "strings"
 // layers lists every package of the module, the highest line first. A package
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
-const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest, golden, script are imported by tests, optest by opgen too)
+const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, hosts, daemons, nettest, golden, script are imported by tests, optest by opgen too)
 gluon/estimator  gluon/zoo  gluon/data/vision
 module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
@@ -92,7 +92,9 @@ var testOnly = map[string]bool{
 	"internal/cluster":       true,
 	"internal/conformance":   true,
 	"internal/devicetest":    true,
+	"internal/daemons":       true,
 	"internal/hostile":       true,
+	"internal/hosts":         true,
 	"internal/nettest":       true,
 	"internal/optest":        true,
 	"internal/oracle":        true,
