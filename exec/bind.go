@@ -110,6 +110,12 @@ func Bind(n Net, c Config) (ex *Executor, err error) {
 	}
 	ex = &Executor{net: n, config: c, eng: eng, facts: r.Facts(), Args: map[string]*nd.Array{},
 		Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{}}
+	if node := resolving(n.Outputs); node != nil {
+		ex.pending.lines = &lines{because: node}
+		if err := ex.pending.lines.check(&c); err != nil {
+			return nil, err
+		}
+	}
 	if ex.spread, err = c.spreadOver(n.Outputs); err != nil {
 		return nil, err
 	}
@@ -127,6 +133,9 @@ func Bind(n Net, c Config) (ex *Executor, err error) {
 		if ex.Aux[v.Name], err = ex.take("auxiliary state", c.Aux, v); err != nil {
 			return nil, err
 		}
+	}
+	if ex.pending.lines != nil {
+		return ex, nil
 	}
 	ex.join(c.Shared)
 	if err := ex.allocOutputs(); err != nil {

@@ -39,12 +39,15 @@ type pending struct {
 	current  *run     // run whose backward part has not been pushed yet
 	last     ran      // the last run whose forward part was finished
 	stepping stepping // run that PartialForward has not finished
+	lines    *lines   // of a graph that runs operator by operator; nil when it is compiled
 }
 
 // Net returns the bound graph.
 func (ex *Executor) Net() Net { return ex.net }
 
-// Outputs returns the arrays of the outputs; each forward run overwrites them.
+// Outputs returns the arrays of the outputs; each forward run overwrites them. If their shapes
+// depend on values, as with boolean_mask, the graph runs operator by operator, and each forward run
+// makes new arrays; there are none before the first.
 func (ex *Executor) Outputs() []*nd.Array { return ex.outputs }
 
 // Feed makes a the value of an argument for the runs that follow, without copying: a may be
@@ -86,6 +89,10 @@ func (ex *Executor) Close() {
 		return
 	}
 	ex.closed = true
+	if ex.pending.lines != nil {
+		ex.dropLines()
+		return
+	}
 	ex.forget()
 	ex.arena.leave()
 }
@@ -124,6 +131,9 @@ func (ex *Executor) Seek(run uint64) { ex.runs = run }
 func (ex *Executor) Forward(train bool) error {
 	if ex.closed {
 		return errors.New("exec: Forward on a closed executor")
+	}
+	if ex.pending.lines != nil {
+		return ex.forwardLines(train)
 	}
 	b, err := ex.program(train)
 	if err != nil {
@@ -210,6 +220,9 @@ func modeOf(train bool) mode {
 // compiled returns the graph compiled for a mode, single for one whose operators are pushed one by
 // one.
 func (ex *Executor) compiled(m mode, single bool) (*bound, error) {
+	if ex.pending.lines != nil {
+		return nil, ex.pending.lines.refuse("a program, a plan of the memory")
+	}
 	at := m
 	if single {
 		at += modes

@@ -29,6 +29,9 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	if len(ex.Grads) == 0 {
 		return nil
 	}
+	if ex.pending.lines != nil {
+		return ex.backwardLines(headGrads)
+	}
 	if ex.pending.last == ranNothing {
 		return errors.New("exec: Backward wants a Forward before it")
 	}

@@ -126,3 +126,16 @@ func TestExportErrors(t *testing.T) {
 		t.Error(s.Arguments(), err)
 	}
 }
+
+// TestSymbolBlockWithMask runs a symbol in which a shape depends on values.
+func TestSymbolBlockWithMask(t *testing.T) {
+	rows := sym.BooleanMask(sym.Var("data"), sym.Var("index"), sym.BooleanMaskParams{})
+	b, err := gluon.FromSymbol(sym.Sum(rows, sym.ReduceParams{}), "data", "index")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, index := nd.FromSlice([]float32{1, 2, 3, 4}, 2, 2), nd.FromSlice([]float32{0, 1})
+	if got, err := b.Call([]*nd.Array{x, index})[0].Item(); err != nil || got != 7 {
+		t.Errorf("got %v and error %v, want the sum of the second row, 7", got, err)
+	}
+}

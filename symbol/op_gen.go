@@ -2244,8 +2244,8 @@ func BlockGrad(data *Symbol, opts ...Option) *Symbol {
 // BooleanMask selects the rows of data where index is not zero.
 //
 // Index has one element for each row. The shape of the output depends on the values of index:
-// arrays wait for them, and record the lookup of the rows by Take, which has a gradient. The
-// operator cannot be part of a graph that is compiled or traced.
+// arrays wait for them, and record the lookup of the rows by Take, which has a gradient. A graph
+// with the operator runs operator by operator; it cannot be traced.
 //
 // MXNet's name is _contrib_boolean_mask.
 //

@@ -22,7 +22,7 @@ func init() {
 			Doc: "BooleanMask selects the rows of data where index is not zero.\n\nIndex has " +
 				"one element for each row. The shape of the output depends on the values of " +
 				"index: arrays wait for them, and record the lookup of the rows by Take, which " +
-				"has a gradient. The operator cannot be part of a graph that is compiled or " +
+				"has a gradient. A graph with the operator runs operator by operator; it cannot be " +
 				"traced.",
 			Aliases: []string{"_npi_boolean_mask"},
 			NoGrad:  "arrays record Take in its place",
@@ -39,9 +39,9 @@ func init() {
 	})
 }
 
-// errMask is the error of a graph with BooleanMask.
-var errMask = op.Errorf("", "the shape of the output depends on the values of index: apply the "+
-	"operator to arrays, not in a graph that is compiled or traced")
+// errMask is the error of a compiled graph with BooleanMask.
+var errMask = op.Errorf("", "the shape of the output depends on the values of index, which a "+
+	"compiled graph does not know")
 
 // maskShapes merges the number of rows of data and index.
 func maskShapes(in []dtype.Shape) error {
@@ -55,14 +55,12 @@ func maskShapes(in []dtype.Shape) error {
 	return op.Require("index", &in[1], rows)
 }
 
-func inferMask(_ BooleanMaskParams, in, _ []dtype.Shape) error {
-	if err := maskShapes(in); err != nil {
+// inferMask leaves the number of rows of the output unknown.
+func inferMask(_ BooleanMaskParams, in, out []dtype.Shape) error {
+	if err := maskShapes(in); err != nil || in[0] == nil {
 		return err
 	}
-	if in[0].Known() && in[1].Known() {
-		return errMask
-	}
-	return nil
+	return op.Require("output", &out[0], append(dtype.Shape{-1}, in[0][1:]...))
 }
 
 // rowsOf returns the positions of the elements that are not zero.
