@@ -10,7 +10,7 @@ gluon/estimator  gluon/zoo  gluon/data/vision
 module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
-predict                                   models in service
+predict  monitor                          models in service; metrics and traces of jobs for other programs
 checkpoint  kvstore  rnn
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
@@ -24,7 +24,7 @@ op/prim                                   elementwise, reduce, broadcast, reshap
 op/attach                                 kernel attachments that several families share
 op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
-kvstore/transport/{mem,zmq,shm}  kvstore/ps/{sched,server,worker}   transports; the machines of the protocol, pure
+kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}   transports; the machines of the protocol, pure
 device/cpu device/cpu/pure device/cuda device/null  kvstore/ps/node   a place in a job
 kvstore/ps  kvstore/transport             vocabulary of the protocol; the transport interface
 engine                                    drives engine/core with workers and lanes

@@ -17,7 +17,7 @@ type rule struct {
 
 var rules = []rule{
 	{"imports point down", importsPointDown},
-	{"C, ZeroMQ, CUDA and gorgonia stay in their corners", foreignCorners},
+	{"C, ZeroMQ, CUDA, gorgonia and the clients of monitors stay in their corners", foreignCorners},
 	{"the environment is read in cmd and launch", environmentReaders},
 	{"no file is longer than 800 lines", fileLengths},
 	{"generated files say so", generatedHeaders},
@@ -80,6 +80,8 @@ type corner struct {
 var corners = []corner{
 	{"C", []string{"device/cpu", "device/cuda", "kvstore/transport/zmq", "io/image"}},
 	{"github.com/zeromq/goczmq", []string{"kvstore/transport/zmq"}},
+	{"github.com/prometheus", []string{"monitor"}},
+	{"go.opentelemetry.io", []string{"monitor"}},
 	{"gorgonia.org/cu", []string{"device/cuda"}},
 	{"gorgonia.org", []string{"interop"}},
 }

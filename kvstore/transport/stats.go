@@ -13,10 +13,27 @@ type Stats struct {
 	Foreign  uint64 // dropped: of another job
 	Imposter uint64 // dropped: claims another sender than the authenticated one
 	Stale    uint64 // dropped: from an incarnation that has been replaced
+
+	Forged    uint64 // encrypted connections ended by a record that their peer did not send next
+	Truncated uint64 // encrypted connections that broke without a goodbye
+	Unknown   uint64 // handshakes that failed, most often for lack of a known certificate
 }
 
 // Dropped returns the number of received messages that were dropped.
 func (s Stats) Dropped() uint64 { return s.Garbage + s.Foreign + s.Imposter + s.Stale }
+
+// Plus returns the sums of two counts.
+func (s Stats) Plus(o Stats) Stats {
+	return Stats{
+		Sent: s.Sent + o.Sent, SentBytes: s.SentBytes + o.SentBytes,
+		Received: s.Received + o.Received, ReceivedBytes: s.ReceivedBytes + o.ReceivedBytes,
+		Shared: s.Shared + o.Shared, Refused: s.Refused + o.Refused,
+		Garbage: s.Garbage + o.Garbage, Foreign: s.Foreign + o.Foreign,
+		Imposter: s.Imposter + o.Imposter, Stale: s.Stale + o.Stale,
+		Forged: s.Forged + o.Forged, Truncated: s.Truncated + o.Truncated,
+		Unknown: s.Unknown + o.Unknown,
+	}
+}
 
 // Metered is an optional interface of endpoints that count messages.
 type Metered interface{ Stats() Stats }
@@ -25,6 +42,7 @@ type Metered interface{ Stats() Stats }
 type Counters struct {
 	Sent, SentBytes, Received, ReceivedBytes, Shared, Refused atomic.Uint64
 	Garbage, Foreign, Imposter, Stale                         atomic.Uint64
+	Forged, Truncated, Unknown                                atomic.Uint64
 }
 
 // Stats returns the current counts.
@@ -34,7 +52,8 @@ func (c *Counters) Stats() Stats {
 		ReceivedBytes: c.ReceivedBytes.Load(),
 		Shared:        c.Shared.Load(), Refused: c.Refused.Load(),
 		Garbage: c.Garbage.Load(), Foreign: c.Foreign.Load(), Imposter: c.Imposter.Load(),
-		Stale: c.Stale.Load(),
+		Stale: c.Stale.Load(), Forged: c.Forged.Load(), Truncated: c.Truncated.Load(),
+		Unknown: c.Unknown.Load(),
 	}
 }
 

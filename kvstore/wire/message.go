@@ -107,16 +107,25 @@ var (
 	ErrPayload = errors.New("wire: damaged payload")
 )
 
-// Decode reads a header into m and attaches the payload without copying it. It returns an error,
-// and leaves m in an unspecified state, for anything that AppendHeader does not write. It never
-// panics and allocates nothing unless it fails.
-func Decode(header, payload []byte, m *Message) error {
-	if len(header) != HeaderSize {
-		return fmt.Errorf("%w: %d bytes, want %d", ErrHeader, len(header), HeaderSize)
+// PayloadSize returns the length of the payload behind a header, and an error if the header is not
+// of this format or claims more than most bytes. A reader of a stream calls it before Decode.
+func PayloadSize(header []byte, most int) (int, error) {
+	if err := checkHeader(header); err != nil {
+		return 0, err
 	}
+	n := binary.LittleEndian.Uint32(header[80:])
+	if uint64(n) > uint64(most) {
+		return 0, fmt.Errorf("%w: %d bytes, want at most %d", ErrPayload, n, most)
+	}
+	return int(n), nil
+}
+
+// checkHeader refuses bytes that are not a header of this format.
+func checkHeader(h []byte) error {
 	le := binary.LittleEndian
-	h := header[:HeaderSize]
 	switch {
+	case len(h) != HeaderSize:
+		return fmt.Errorf("%w: %d bytes, want %d", ErrHeader, len(h), HeaderSize)
 	case le.Uint32(h) != magic:
 		return fmt.Errorf("%w: it begins with %#x, want %#x", ErrHeader, le.Uint32(h),
 			uint32(magic))
@@ -125,6 +134,17 @@ func Decode(header, payload []byte, m *Message) error {
 	case le.Uint32(h[HeaderSize-4:]) != Checksum(h[:HeaderSize-4]):
 		return fmt.Errorf("%w: its checksum is wrong", ErrHeader)
 	}
+	return nil
+}
+
+// Decode reads a header into m and attaches the payload without copying it. It returns an error,
+// and leaves m in an unspecified state, for anything that AppendHeader does not write. It never
+// panics and allocates nothing unless it fails.
+func Decode(header, payload []byte, m *Message) error {
+	if err := checkHeader(header); err != nil {
+		return err
+	}
+	le, h := binary.LittleEndian, header[:HeaderSize]
 	*m = Message{
 		Type: Type(h[5]), Flags: Flags(le.Uint16(h[6:])), Job: le.Uint64(h[8:]),
 		Epoch: le.Uint64(h[16:]),

@@ -30,6 +30,8 @@ const (
 	// SnapshotDone reports one shard's part, or the end of the whole (SnapshotResult).
 	TypeSnapshot     Type = 9
 	TypeSnapshotDone Type = 10
+	// Pin tells a peer's transport the certificate of the sender's. Only transports see it.
+	TypePin Type = 11
 
 	// Init creates a key's slice on its shard; the payload is its first value.
 	TypeInit Type = 16
@@ -93,6 +95,8 @@ func (t Type) name() string {
 		return "snapshot"
 	case TypeSnapshotDone:
 		return "snapshot done"
+	case TypePin:
+		return "pin"
 	case TypeReplicate:
 		return "replicate"
 	case TypeReplicated:
@@ -185,8 +189,11 @@ const (
 	// FlagShared says that the payload is a descriptor of shared memory that holds the real one.
 	// Only transports see it.
 	FlagShared
+	// FlagTraced says that the place of a span follows the payload. Only the processes that drive
+	// the state machines see it.
+	FlagTraced
 
-	knownFlags = FlagShared<<1 - 1
+	knownFlags = FlagTraced<<1 - 1
 )
 
 // Reason says why a message was refused.

@@ -1,0 +1,5 @@
+//go:build race
+
+package bulk
+
+const race = true
