@@ -22,9 +22,9 @@ type kvPlan struct {
 	Raw             bool     // measure only the transport and a server that sums, without a store
 	Slice           int      // bytes per slice
 	Window          int      // number of slices that a worker has in flight, if Raw
-	Via             string   // tcp, curve, ipc or shm
+	Via             string   // tcp, curve, sealed, ipc or shm
 	Dir             string   // folder for files of this measurement
-	Keys            []string // public and secret keys of all processes, for curve
+	Keys            []string // public and secret keys of all processes, for curve and sealed
 }
 
 // servers is the number of servers.
@@ -59,7 +59,7 @@ var kvWays = []struct {
 	raw       bool
 }{
 	{"tcp", "tcp", 1, false}, {"shm", "shm", 1, false}, {"ipc", "ipc", 1, false},
-	{"curve", "curve", 1, false}, {"tcp.r2", "tcp", 2, false},
+	{"curve", "curve", 1, false}, {"sealed", "sealed", 1, false}, {"tcp.r2", "tcp", 2, false},
 	{"shm.r2", "shm", 2, false}, {"curve.r2", "curve", 2, false}, {"tcp.raw", "tcp", 1, true},
 	{"shm.raw", "shm", 1, true},
 }
@@ -67,7 +67,7 @@ var kvWays = []struct {
 // kv measures the round trips of the parameter server, like peers/kv.py in MXNet, where push and
 // pull are two messages.
 func kv() ([]Workload, error) {
-	var list []Workload
+	list := cipherRates()
 	for _, c := range kvCases {
 		for _, way := range kvWays {
 			plan := kvPlan{Floats: c.floats, Workers: c.workers, Rounds: c.rounds, Repeats: 3,

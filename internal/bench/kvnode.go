@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gomx/kvstore/transport"
+	"gomx/kvstore/transport/bulk"
 	"gomx/kvstore/transport/shm"
 	"gomx/kvstore/transport/zmq"
 	"gomx/kvstore/wire"
@@ -38,7 +39,7 @@ func (p *kvPlan) nodes() []wire.Node {
 
 // makeKeys makes a key pair for every process of an encrypted measurement.
 func (p *kvPlan) makeKeys() error {
-	if p.Via != "curve" {
+	if p.Via != "curve" && p.Via != "sealed" {
 		return nil
 	}
 	for range p.nodes() {
@@ -64,7 +65,7 @@ func (p *kvPlan) open(cfg transport.Config) (transport.Endpoint, error) {
 	case cfg.Self.Role == wire.Server && (p.Via == "ipc" || p.Via == "shm"):
 		cfg.Listen = "ipc"
 	}
-	if p.Via == "curve" {
+	if len(p.Keys) > 0 {
 		opt.Keys = &zmq.Keyring{Nodes: map[wire.Node]string{}}
 		for i, n := range p.nodes() {
 			opt.Keys.Nodes[n] = p.Keys[2*i]
@@ -74,8 +75,13 @@ func (p *kvPlan) open(cfg transport.Config) (transport.Endpoint, error) {
 		}
 	}
 	base := func(cfg transport.Config) (transport.Endpoint, error) { return zmq.Open(cfg, opt) }
-	if p.Via == "shm" {
+	switch {
+	case p.Via == "shm":
 		return shm.Open(cfg, shm.Options{Base: base})
+	case p.Via == "sealed" && cfg.Self.Role == wire.Server:
+		return bulk.Open(cfg, bulk.Options{Base: base, Listen: "127.0.0.1:0"})
+	case p.Via == "sealed" && cfg.Self.Role == wire.Worker:
+		return bulk.Open(cfg, bulk.Options{Base: base})
 	}
 	return base(cfg)
 }
