@@ -73,6 +73,7 @@ type exchange struct {
 	codes    [][]byte    // or its compressed slices
 	copied   []byte      // memory for the values of a plain push
 	done     func(error) // nil for a plain push
+	span     Span        // nil: its step is not traced
 }
 
 // exchange returns a blank one.
@@ -197,6 +198,17 @@ func runPush(r *engine.Run) error {
 
 // start begins the call of the worker.
 func (x *exchange) start(now, deadline ps.Time) (uint64, error) {
+	watch := x.key.store.job.driver.on.watch
+	x.span = watch.begin(x.key.id, x.key.name, x.what, x.value != nil || x.codes != nil)
+	id, err := x.call(now, deadline)
+	if err != nil {
+		watch.end(x.span)
+	}
+	return id, err
+}
+
+// call calls the worker.
+func (x *exchange) call(now, deadline ps.Time) (uint64, error) {
 	k, w := x.key, x.key.store.job.worker
 	if x.value == nil && x.codes == nil {
 		return w.Pull(now, k.id, x.out, x.priority, deadline)
@@ -213,6 +225,7 @@ func (x *exchange) start(now, deadline ps.Time) (uint64, error) {
 // end completes an operation that pulls, and takes in the end of a plain push.
 func (x *exchange) end(d *ps.Done) {
 	k, done, err := x.key, x.done, d.Err
+	k.store.job.driver.on.watch.end(x.span)
 	if err != nil {
 		err = k.fail(x.what, err)
 	}

@@ -66,6 +66,8 @@ type hooks struct {
 	quit func(err error)
 	// last follows the closing of the endpoint.
 	last func()
+	// watch follows the steps of the process. It is never nil.
+	watch *watch
 }
 
 // ender receives the end of a worker's call.
@@ -147,8 +149,9 @@ func (r *returned) release(m machine) {
 const tickEvery = 10 * time.Millisecond
 
 func newDriver(self wire.Node, log zerolog.Logger) *driver {
-	return &driver{self: self, log: log, began: time.Now(), stop: make(chan struct{}),
-		links: newLinks()}
+	w := newWatch()
+	return &driver{self: self, log: log.Hook(w), began: time.Now(), stop: make(chan struct{}),
+		links: newLinks(), on: hooks{watch: w}}
 }
 
 // open opens the endpoint, whose handler drops messages that come before start.
@@ -175,17 +178,22 @@ func (d *driver) now() ps.Time { return ps.Time(time.Since(d.began)) }
 
 // handle is the endpoint's handler.
 func (d *driver) handle(from wire.Node, m *wire.Message) {
+	var span Span
 	d.mu.Lock()
 	switch {
 	case d.closed || d.machine == nil:
 		d.mu.Unlock()
 		return
 	case m.Type != wire.TypeAsk && m.Type != wire.TypeTell:
+		span = d.on.watch.receives(from, m)
 		d.machine.Handle(d.now(), from, m)
 	case d.on.tell != nil:
 		d.on.tell(from, m)
 	}
 	d.leave()
+	if span != nil {
+		span.End(time.Now())
+	}
 }
 
 func (d *driver) tick() {
@@ -276,8 +284,9 @@ func (d *driver) drain() {
 // send hands a message to the transport. A message that cannot be sent is lost: the protocol
 // repeats it.
 func (d *driver) send(s *ps.Send) {
+	m := d.traced(s)
 	if s.Hold == nil {
-		err := d.ep.Send(s.To, &s.Msg, nil)
+		err := d.ep.Send(s.To, m, nil)
 		if x, ok := d.machine.(*scheduler); ok && errors.Is(err, transport.ErrUnreachable) {
 			x.Unreachable(s.To)
 		}
@@ -287,7 +296,7 @@ func (d *driver) send(s *ps.Send) {
 	if hold.Back == nil {
 		hold.Back = func() { d.returned.add(hold) }
 	}
-	if err := d.ep.Send(s.To, &s.Msg, hold.Back); err != nil {
+	if err := d.ep.Send(s.To, m, hold.Back); err != nil {
 		d.machine.Release(hold)
 	}
 }
@@ -325,6 +334,7 @@ func (d *driver) close() error {
 	}
 	d.done.Wait()
 	err := d.ep.Close()
+	d.on.watch.close()
 	if d.on.last != nil && d.machine != nil {
 		d.mu.Lock()
 		d.on.last()

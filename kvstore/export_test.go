@@ -5,7 +5,12 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+
+	"github.com/rs/zerolog"
 )
+
+// LogOf returns the log of a worker's driver.
+func LogOf(j *Job) *zerolog.Logger { return &j.driver.log }
 
 // SetTimeout replaces the bound of a store's operations that begin from now on.
 func SetTimeout(kv *KV, d time.Duration) { kv.Store.(*dist).cfg.timeout = d }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"time"
 
 	"gomx/kvstore/ps"
@@ -50,6 +51,13 @@ type JobConfig struct {
 	// the job ends, with ErrNoScheduler or ErrLost. 0: 100 s.
 	Patience time.Duration
 	Status   string // address for health and metrics; empty: none
+	// Metrics makes the page /metrics from the status of the process, as package monitor does; nil:
+	// the page does not exist.
+	Metrics func(status func() Status) http.Handler
+	// Tracer records the spans of every step whose number TraceEvery divides, 0: every hundredth. It
+	// is set in all processes of a job or in none; nil: no traces.
+	Tracer     Tracer
+	TraceEvery uint64
 	// Announce is called with the address of health and metrics once they are served.
 	Announce func(addr string)
 	Log      zerolog.Logger

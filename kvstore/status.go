@@ -18,7 +18,7 @@ import (
 )
 
 // Every process of a job serves four pages: /healthz says that it lives, /readyz that it has its
-// place in the job, /metrics is for Prometheus, and gomx top reads /status.
+// place in the job, /metrics is for Prometheus (JobConfig.Metrics), and gomx top reads /status.
 
 // Status is the content of the page /status of a process.
 type Status struct {
@@ -31,6 +31,7 @@ type Status struct {
 	Transport   *transport.Stats `json:"transport,omitempty"`
 	Members     []StatusMember   `json:"members,omitempty"` // of a scheduler
 	Shards      []StatusShard    `json:"shards,omitempty"`
+	Copies      []StatusCopy     `json:"copies,omitempty"` // of a server, for /status?copies
 }
 
 // StatusMember is the state of a process as the scheduler knows it.
@@ -55,6 +56,30 @@ type StatusShard struct {
 	InSync  bool   `json:"in_sync"`
 	Lost    bool   `json:"lost"`
 	Swapped bool   `json:"swapped"` // primary and backup change places just now
+}
+
+// StatusCopy is the state of a server's copy of a shard. Copies with the same index have the same
+// checksum.
+type StatusCopy struct {
+	Shard    int    `json:"shard"`
+	Index    uint64 `json:"index"`    // of the last log entry
+	Checksum uint32 `json:"checksum"` // of the whole replicated state
+}
+
+// copies returns the state of a server's complete copies. It reads all values.
+func (d *driver) copies() (list []StatusCopy) {
+	d.do(func() {
+		s, ok := d.machine.(*server.Server)
+		if !ok || s.View() == nil {
+			return
+		}
+		for i := range s.View().Shards {
+			if index, sum, ok := s.Checksum(uint32(i)); ok {
+				list = append(list, StatusCopy{i, index, sum})
+			}
+		}
+	}, nil)
+	return list
 }
 
 // page adds the fields of one role to the status of a process. The driver's lock is held.
@@ -146,14 +171,17 @@ func (d *driver) serveStatus(c *JobConfig, p page) error {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		writeMetrics(w, d.status(p))
-	})
-	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+	if c.Metrics != nil {
+		mux.Handle("/metrics", c.Metrics(func() Status { return d.status(p) }))
+	}
+	mux.HandleFunc("/status", func(w http.ResponseWriter, r *http.Request) {
+		st := d.status(p)
+		if r.URL.Query().Has("copies") {
+			st.Copies = d.copies()
+		}
 		w.Header().Set("Content-Type", "application/json")
 		// A reader that has gone away is no reason to do anything.
-		_ = json.NewEncoder(w).Encode(d.status(p))
+		_ = json.NewEncoder(w).Encode(st)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 *
 		time.Second, IdleTimeout: idleTimeout}

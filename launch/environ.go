@@ -34,6 +34,9 @@ type Environ struct {
 	Memory   uint64 // GOMX_SERVER_MEMORY: bytes that a server may use for its keys; 0: no limit
 	Dir      string // GOMX_DIR: folder for the scheduler's view, addresses and local sockets
 	Keys     string // GOMX_KEYS: folder of CURVE keys; empty: no encryption, on the loopback only
+	// Encrypt is the encryption of payloads between servers and workers, if there are keys:
+	// GOMX_ENCRYPT, EncryptBulk by default.
+	Encrypt string
 	// GOMX_STATUS: address of the health and metrics pages; default 127.0.0.1:0, "off": none
 	Status string
 	// Snapshots is the folder of the job's snapshots, GOMX_SNAPSHOTS; Restore is the folder of the
@@ -51,6 +54,13 @@ type Environ struct {
 	Dead      time.Duration // PS_HEARTBEAT_TIMEOUT, in seconds
 	Patience  time.Duration // GOMX_PATIENCE, in seconds: see kvstore.JobConfig
 	Verbose   int           // PS_VERBOSE: 1 logs changes of state, 2 details
+	// LogJSON makes each line of the log an object of JSON: GOMX_LOG=json.
+	LogJSON bool
+	// Trace is the destination of the traces of training steps, see monitor.OpenTraces: GOMX_TRACE;
+	// empty: no traces. TraceEvery is the number of steps from one traced step to the next:
+	// GOMX_TRACE_EVERY; 0: 100.
+	Trace      string
+	TraceEvery int
 }
 
 // Names of variables.
@@ -76,6 +86,7 @@ const (
 	envMemory    = "GOMX_SERVER_MEMORY"
 	envDir       = "GOMX_DIR"
 	envKeys      = "GOMX_KEYS"
+	envEncrypt   = "GOMX_ENCRYPT"
 	envStatus    = "GOMX_STATUS"
 	envThreads   = "GOMX_THREADS"
 	envShared    = "GOMX_SHARED_MEMORY"
@@ -83,6 +94,9 @@ const (
 	envRestore   = "GOMX_RESTORE"
 	envLauncher  = "GOMX_LAUNCHER"
 	envPatience  = "GOMX_PATIENCE"
+	envLog       = "GOMX_LOG"
+	envTrace     = "GOMX_TRACE"
+	envEvery     = "GOMX_TRACE_EVERY"
 )
 
 // FromEnviron reads the environment of the process.
@@ -135,11 +149,12 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Workers: r.number(envWorkers, 1, 0), Servers: r.number(envServers, 1, 0),
 		Scheduler: get(envScheduler), Host: get(envHost), Replicas: r.number(envReplicas, 1, 1),
 		Backups: r.number(envBackups, 0, 0), Memory: uint64(r.number(envMemory, 0, 0)),
-		Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
+		Dir: get(envDir), Keys: get(envKeys), Encrypt: get(envEncrypt), Status: get(envStatus),
 		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose,
 			0, 0),
 		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
 		Launcher: get(envLauncher), Patience: r.seconds(envPatience),
+		Trace: get(envTrace), TraceEvery: r.number(envEvery, 0, 0),
 	}
 	switch get(envRole) {
 	case "":
@@ -175,6 +190,16 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		e.NoShared = true
 	default:
 		r.fail(envShared, "on or off")
+	}
+	switch get(envLog) {
+	case "", "text":
+	case "json":
+		e.LogJSON = true
+	default:
+		r.fail(envLog, "text or json")
+	}
+	if !validEncrypt(e.Encrypt) || e.Encrypt == EncryptOff && e.Keys != "" {
+		r.fail(envEncrypt, "bulk or curve, or off without keys")
 	}
 	e.checkJob(r)
 	return e, r.err
@@ -225,6 +250,7 @@ func (e *Environ) List() []string {
 		m[envRootHost], m[envRootPort] = host, port
 	}
 	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys,
+		envEncrypt: e.Encrypt, envTrace: e.Trace,
 		envStatus:    e.Status,
 		envSnapshots: e.Snapshots, envRestore: e.Restore, envLauncher: e.Launcher} {
 		if v != "" {
@@ -245,6 +271,12 @@ func (e *Environ) List() []string {
 	}
 	if e.NoShared {
 		m[envShared] = "off"
+	}
+	if e.LogJSON {
+		m[envLog] = "json"
+	}
+	if e.TraceEvery > 0 {
+		m[envEvery] = strconv.Itoa(e.TraceEvery)
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -191,7 +191,13 @@ func TestProcesses(t *testing.T) {
 	for name, change := range map[string]func(l *launch.Local){
 		"sockets": func(*launch.Local) {},
 		"tcp":     func(l *launch.Local) { l.TCP = true },
-		"curve":   func(l *launch.Local) { l.TCP, l.Keys = true, keys },
+		"curve": func(l *launch.Local) {
+			l.TCP, l.Keys, l.Encrypt = true, keys, launch.EncryptCurve
+		},
+		"bulk": func(l *launch.Local) {
+			l.TCP, l.Keys = true, keys
+			l.Env = append(l.Env, "GOMX_SHARED_MEMORY=off")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out safeBuffer

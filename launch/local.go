@@ -27,10 +27,12 @@ type Local struct {
 	// 0: no limit.
 	Memory uint64
 	TCP    bool // TCP on the loopback instead of local sockets
-	// Keys is a folder of keys that MakeKeys wrote, for encryption. With Curve, the launcher makes
-	// keys for this run and removes them at its end. Without either, nothing is encrypted.
-	Keys  string
-	Curve bool
+	// Keys is a folder of keys that MakeKeys wrote, for encryption. Without it, and with Encrypt,
+	// the launcher makes keys for this run and removes them at its end. Without either, nothing is
+	// encrypted.
+	Keys string
+	// Encrypt is the kind of encryption. Empty: EncryptBulk with Keys, else EncryptOff.
+	Encrypt string
 	// Threads is the number of cores for the kernels of each process. 0: the cores of the machine
 	// are shared among the workers and the servers; all servers together get the share of one
 	// worker.
@@ -79,6 +81,10 @@ func (l *Local) validate() error {
 	case l.Backups < 0 || l.Backups >= l.Workers:
 		return fmt.Errorf("launch: %d backup workers, want fewer than the %d workers",
 			l.Backups, l.Workers)
+	case !validEncrypt(l.Encrypt):
+		return fmt.Errorf("launch: encryption %q, want bulk, curve or off", l.Encrypt)
+	case l.Encrypt == EncryptOff && l.Keys != "":
+		return fmt.Errorf("launch: keys in %s without encryption, want bulk or curve", l.Keys)
 	}
 	if l.Restarts == 0 {
 		l.Restarts = defaultRestarts

@@ -50,7 +50,7 @@ func (j *job) folders() error {
 	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink,
 		Backups: l.Backups, Memory: l.Memory,
 		Job: binary.LittleEndian.Uint64(id[:]), Dir: dir, Keys: l.Keys, Heartbeat: l.Heartbeat,
-		Dead: l.Dead, Patience: l.Patience,
+		Dead: l.Dead, Patience: l.Patience, Encrypt: l.Encrypt,
 		Threads: l.Threads, Scheduler: "ipc://" + filepath.Join(dir, "scheduler"),
 		Launcher: filepath.Join(dir, lockName)}
 	if addr := value(append(os.Environ(), j.Env...), envStatus); statusHost(addr) != "" {
@@ -58,7 +58,7 @@ func (j *job) folders() error {
 		j.Log.Warn().Str("address", addr).Msg(
 			"GOMX_STATUS names one port for all processes: each takes a free one instead")
 	}
-	if l.Curve {
+	if l.Keys == "" && (l.Encrypt == EncryptBulk || l.Encrypt == EncryptCurve) {
 		j.env.Keys = filepath.Join(dir, "keys")
 		j.remove = append(j.remove, j.env.Keys)
 		if err := MakeKeys(j.env.Keys, l.Workers, l.Servers); err != nil {

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"gomx/device"
 	"gomx/kvstore"
@@ -19,8 +18,7 @@ import (
 	"gomx/kvstore/transport/shm"
 	"gomx/kvstore/transport/zmq"
 	"gomx/kvstore/wire"
-
-	"github.com/rs/zerolog"
+	"gomx/monitor"
 )
 
 // Run plays the role in the environment: it is a scheduler or a server until the job ends, or it
@@ -126,13 +124,16 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		}
 	}
 	c.Open = e.opener(opt)
-	cleanup = func() {}
+	if cleanup, err = e.trace(node, &c); err != nil {
+		return c, nil, err
+	}
 	if e.Status == "off" {
 		return c, cleanup, nil
 	}
 	if c.Status = e.Status; c.Status == "" {
 		c.Status = "127.0.0.1:0"
 	}
+	c.Metrics = monitor.Handler
 	file := statusFile(e.Dir, node)
 	c.Announce = func(addr string) {
 		fmt.Fprintf(os.Stderr, "gomx: %s serves health and metrics at http://%s\n", node, addr)
@@ -142,7 +143,8 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		}
 	}
 	if e.Dir != "" {
-		cleanup = func() { os.Remove(file) }
+		end := cleanup
+		cleanup = func() { os.Remove(file); end() }
 	}
 	return c, cleanup, nil
 }
@@ -176,10 +178,12 @@ func (e *Environ) dedicated() bool {
 		e.Threads < runtime.GOMAXPROCS(0)
 }
 
-// opener opens endpoints of ZeroMQ. Between servers and workers of one host, shared memory carries
-// large payloads; the scheduler does not use it.
+// opener opens endpoints of ZeroMQ. Between servers and workers, TLS encrypts payloads if there are
+// keys, and shared memory carries large payloads on one host; the scheduler uses neither.
 func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
-	base := func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, opt) }
+	base := e.encrypted(func(t transport.Config) (transport.Endpoint, error) {
+		return zmq.Open(t, opt)
+	}, opt)
 	if e.NoShared || e.Role == wire.Scheduler || runtime.GOOS != "linux" {
 		return base
 	}
@@ -202,19 +206,6 @@ func (e *Environ) listen(n wire.Node) string {
 		return "tcp://0.0.0.0:0"
 	}
 	return "" // the loopback
-}
-
-// log returns a logger of state changes to standard error, at the level of PS_VERBOSE.
-func (e *Environ) log(n wire.Node) zerolog.Logger {
-	level := zerolog.WarnLevel
-	switch {
-	case e.Verbose == 1:
-		level = zerolog.InfoLevel
-	case e.Verbose > 1:
-		level = zerolog.DebugLevel
-	}
-	w := zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true, TimeFormat: time.TimeOnly}
-	return zerolog.New(w).Level(level).With().Timestamp().Stringer("self", n).Logger()
 }
 
 // statusFile is the file to which a process writes the address of its health and metrics pages.

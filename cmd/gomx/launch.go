@@ -19,6 +19,7 @@ import (
 type launchFlags struct {
 	local   launch.Local
 	policy  string
+	curve   bool
 	verbose int
 	servers int
 	memory  uint64 // MiB
@@ -78,7 +79,10 @@ code of the process that ended the job.`,
 	flags.Uint64Var(&f.memory, "server-memory", 0,
 		"memory in MiB that each server may use for its keys (default: no limit)")
 	flags.BoolVar(&l.TCP, "tcp", false, "use TCP on the loopback instead of local sockets")
-	flags.BoolVar(&l.Curve, "curve", false, "encrypt all connections with keys made for this run")
+	flags.StringVar(&l.Encrypt, "encrypt", "off",
+		"encryption with keys made for this run: bulk (payloads by TLS 1.3, the rest by CURVE), "+
+			"curve (everything by CURVE) or off")
+	flags.BoolVar(&f.curve, "curve", false, "the same as --encrypt curve")
 	flags.IntVar(&l.Threads, "threads", 0,
 		"number of cores for the kernels of each process (default: the cores of the machine, "+
 			"divided among the workers)")
@@ -124,6 +128,9 @@ func (f *launchFlags) run(ctx context.Context) error {
 		l.Shrink = true
 	default:
 		return usageError{fmt.Errorf("--policy %q, want wait or shrink", f.policy)}
+	}
+	if f.curve {
+		l.Encrypt = launch.EncryptCurve
 	}
 	l.Memory = f.memory << 20
 	if f.verbose > 0 {

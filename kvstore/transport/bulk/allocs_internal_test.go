@@ -8,8 +8,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// TestSteadyStateAllocatesLittle sends messages of several sizes back and forth. crypto/tls allocates
-// 32 bytes whenever it reads from the connection; nothing else is allocated.
+// TestSteadyStateAllocatesLittle sends messages of several sizes back and forth. crypto/tls
+// allocates 32 bytes whenever it reads from the connection; nothing else is allocated.
 func TestSteadyStateAllocatesLittle(t *testing.T) {
 	if race {
 		t.Skip("the race detector lets pools forget")

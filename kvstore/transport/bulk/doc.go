@@ -25,9 +25,9 @@
 // # New keys
 //
 // A line ends in order after Options.Rekey bytes in one direction: each side finishes its message
-// and says goodbye in a last message, and the dialing side makes the next line. Messages wait meanwhile; none is lost
-// or overtaken. Certificates last as long as their endpoint, the keys of a line as long as the
-// line.
+// and says goodbye in a last message, and the dialing side makes the next line. Messages wait
+// meanwhile; none is lost or overtaken. Certificates last as long as their endpoint, the keys of a
+// line as long as the line.
 //
 // # Limits
 //

@@ -204,7 +204,8 @@ func TestSilentHandshakes(t *testing.T) {
 		}
 		defer c.Close()
 		if i%2 == 1 { // a record of 16 KB that never ends
-			_, _ = c.Write(append([]byte{22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc}, make([]byte, 5000)...))
+			_, _ = c.Write(append([]byte{22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc},
+				make([]byte, 5000)...))
 		}
 	}
 	eventually(t, "the handshakes", func() bool { return e.Stats().Unknown >= 300-mostPending })

@@ -24,7 +24,8 @@ type line struct {
 	bye    *[wire.HeaderSize]byte // last message of a line that ends in order
 	full   bool                   // takes no more parcels; the way's mu guards it
 	busy   atomic.Bool            // a parcel has been taken and not yet passed to the kernel
-	unhook func() bool            // lets the line outlive the context that would close it; may be nil
+	// lets the line outlive the context that would close it; may be nil
+	unhook func() bool
 
 	// Of the writing goroutine.
 	written uint64 // bytes encrypted so far
@@ -92,8 +93,8 @@ func (l *line) write() {
 // goodbye is the time that a peer has to end its direction of a line.
 const goodbye = 10 * time.Second
 
-// put encrypts a parcel. Small parcels share a record; of a long payload only the first and the last
-// bytes are copied, so that its records are full.
+// put encrypts a parcel. Small parcels share a record; of a long payload only the first and the
+// last bytes are copied, so that its records are full.
 func (l *line) put(p *parcel) error {
 	err := l.add(p.header[:])
 	for rest := p.payload; err == nil && len(rest) > 0; {

@@ -34,7 +34,8 @@ type Options struct {
 func (o *Options) check() error {
 	switch {
 	case o.Base == nil:
-		return errors.New("bulk: Options.Base is nil, want a function that opens the base transport")
+		return errors.New("bulk: Options.Base is nil, want a function that opens the base " +
+			"transport")
 	case o.Queue < 0:
 		return fmt.Errorf("bulk: queue of %d messages, want 0 or more", o.Queue)
 	case o.Handshake < 0 || o.Heartbeat < 0 || o.Linger < 0:

@@ -94,7 +94,8 @@ func TestForgeries(t *testing.T) {
 		}, true},
 		{"replay", false, func(d *duel) { d.on[0].Inject(d.on[0].Last(true)) }, false},
 		{"other direction", false, func(d *duel) { d.on[0].Inject(d.on[0].Last(false)) }, false},
-		{"another rank's record", false, func(d *duel) { d.on[0].Inject(d.on[1].Last(true)) }, false},
+		{"another rank's record", false, func(d *duel) { d.on[0].Inject(d.on[1].Last(true)) },
+			false},
 		{"made up record", false, func(d *duel) {
 			r := make([]byte, 100)
 			copy(r, []byte{transporttest.ApplicationData, 3, 3, 0, 95})
