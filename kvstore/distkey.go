@@ -11,6 +11,7 @@ import (
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/spans"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 )
@@ -73,7 +74,7 @@ type exchange struct {
 	codes    [][]byte    // or its compressed slices
 	copied   []byte      // memory for the values of a plain push
 	done     func(error) // nil for a plain push
-	span     Span        // nil: its step is not traced
+	span     spans.Span  // nil: its step is not traced
 }
 
 // exchange returns a blank one.
@@ -199,10 +200,10 @@ func runPush(r *engine.Run) error {
 // start begins the call of the worker.
 func (x *exchange) start(now, deadline ps.Time) (uint64, error) {
 	watch := x.key.store.job.driver.on.watch
-	x.span = watch.begin(x.key.id, x.key.name, x.what, x.value != nil || x.codes != nil)
+	x.span = watch.Begin(x.key.id, x.key.name, x.what, x.value != nil || x.codes != nil)
 	id, err := x.call(now, deadline)
 	if err != nil {
-		watch.end(x.span)
+		watch.End(x.span)
 	}
 	return id, err
 }
@@ -225,7 +226,7 @@ func (x *exchange) call(now, deadline ps.Time) (uint64, error) {
 // end completes an operation that pulls, and takes in the end of a plain push.
 func (x *exchange) end(d *ps.Done) {
 	k, done, err := x.key, x.done, d.Err
-	k.store.job.driver.on.watch.end(x.span)
+	k.store.job.driver.on.watch.End(x.span)
 	if err != nil {
 		err = k.fail(x.what, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/spans"
 	"gomx/kvstore/transport"
 	"gomx/kvstore/wire"
 
@@ -67,7 +68,7 @@ type hooks struct {
 	// last follows the closing of the endpoint.
 	last func()
 	// watch follows the steps of the process. It is never nil.
-	watch *watch
+	watch *spans.Watch
 }
 
 // ender receives the end of a worker's call.
@@ -149,7 +150,7 @@ func (r *returned) release(m machine) {
 const tickEvery = 10 * time.Millisecond
 
 func newDriver(self wire.Node, log zerolog.Logger) *driver {
-	w := newWatch()
+	w := spans.New()
 	return &driver{self: self, log: log.Hook(w), began: time.Now(), stop: make(chan struct{}),
 		links: newLinks(), on: hooks{watch: w}}
 }
@@ -178,14 +179,14 @@ func (d *driver) now() ps.Time { return ps.Time(time.Since(d.began)) }
 
 // handle is the endpoint's handler.
 func (d *driver) handle(from wire.Node, m *wire.Message) {
-	var span Span
+	var span spans.Span
 	d.mu.Lock()
 	switch {
 	case d.closed || d.machine == nil:
 		d.mu.Unlock()
 		return
 	case m.Type != wire.TypeAsk && m.Type != wire.TypeTell:
-		span = d.on.watch.receives(from, m)
+		span = d.on.watch.Receives(from, m)
 		d.machine.Handle(d.now(), from, m)
 	case d.on.tell != nil:
 		d.on.tell(from, m)
@@ -284,7 +285,7 @@ func (d *driver) drain() {
 // send hands a message to the transport. A message that cannot be sent is lost: the protocol
 // repeats it.
 func (d *driver) send(s *ps.Send) {
-	m := d.traced(s)
+	m := d.on.watch.Sends(s.To, &s.Msg)
 	if s.Hold == nil {
 		err := d.ep.Send(s.To, m, nil)
 		if x, ok := d.machine.(*scheduler); ok && errors.Is(err, transport.ErrUnreachable) {
@@ -334,7 +335,7 @@ func (d *driver) close() error {
 	}
 	d.done.Wait()
 	err := d.ep.Close()
-	d.on.watch.close()
+	d.on.watch.Close()
 	if d.on.last != nil && d.machine != nil {
 		d.mu.Lock()
 		d.on.last()

@@ -53,7 +53,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	j := &Job{cfg: c, driver: newDriver(c.Node, c.Log), waits: map[uint64]ender{},
 		tells: map[uint64]func(*wire.Message){}}
 	j.driver.on.ended, j.driver.on.tell = j.completion, j.told
-	j.driver.on.watch.trace(c.Tracer, c.TraceEvery)
+	j.driver.on.watch.Trace(c.Tracer, c.TraceEvery)
 	if err := j.driver.open(c.Open, c.transport()); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	if _, err := j.wait(ctx, joinTimeout, w.Join); err != nil {
 		return nil, closing(fmt.Errorf("kvstore: %s joins the job: %w", c.Node, err), j.driver)
 	}
-	j.driver.do(func() { j.driver.on.watch.before = w.Resumed() }, nil)
+	j.driver.do(func() { j.driver.on.watch.Resume(w.Resumed()) }, nil)
 	return j, nil
 }
 

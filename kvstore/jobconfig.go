@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/spans"
 	"gomx/kvstore/transport"
 	"gomx/kvstore/wire"
 
@@ -56,7 +57,7 @@ type JobConfig struct {
 	Metrics func(status func() Status) http.Handler
 	// Tracer records the spans of every step whose number TraceEvery divides, 0: every hundredth. It
 	// is set in all processes of a job or in none; nil: no traces.
-	Tracer     Tracer
+	Tracer     spans.Tracer
 	TraceEvery uint64
 	// Announce is called with the address of health and metrics once they are served.
 	Announce func(addr string)

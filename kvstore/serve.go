@@ -146,7 +146,7 @@ func (d *driver) watch(e *ending, s *sched.Scheduler) {
 // serveServer holds shards.
 func serveServer(ctx context.Context, c JobConfig) error {
 	d := newDriver(c.Node, c.Log)
-	d.on.watch.trace(c.Tracer, c.TraceEvery)
+	d.on.watch.Trace(c.Tracer, c.TraceEvery)
 	e := newEnding()
 	d.on.quit = e.end
 	if err := d.open(c.Open, c.transport()); err != nil {

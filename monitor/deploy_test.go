@@ -68,7 +68,8 @@ func checkExpr(t *testing.T, where, expr string) {
 		if !known[n] {
 			t.Errorf("%s: %q names %s, which no process has", where, expr, n)
 		}
-		if strings.HasSuffix(n, "_total") && !regexp.MustCompile(`(rate|increase)\(`+n).MatchString(expr) {
+		if strings.HasSuffix(n, "_total") &&
+			!regexp.MustCompile(`(rate|increase)\(`+n).MatchString(expr) {
 			t.Errorf("%s: %q takes the counter %s without a rate", where, expr, n)
 		}
 	}
@@ -157,7 +158,8 @@ func TestDashboard(t *testing.T) {
 	used, taken := map[int]bool{}, map[[2]int]string{}
 	for _, p := range d.Panels {
 		if used[p.ID] || p.Title == "" || len(p.Targets) == 0 {
-			t.Errorf("panel %d %q has the number of another one, no title or no query", p.ID, p.Title)
+			t.Errorf("panel %d %q has the number of another one, no title or no query", p.ID,
+				p.Title)
 		}
 		used[p.ID] = true
 		for _, q := range p.Targets {

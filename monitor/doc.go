@@ -6,7 +6,7 @@
 //	cfg.Metrics = monitor.Handler
 //
 // Table lists all metrics with their meaning. Names of counters end with _total. Every metric has
-// the label node ("server 0"); metrics of the scheduler about other processes have the label member,
-// metrics about shards the label shard. The rules for alerts in deploy/prometheus and the dashboard
-// in deploy/grafana use these names; a test compares them with Table.
+// the label node ("server 0"); metrics of the scheduler about other processes have the label
+// member, metrics about shards the label shard. The rules for alerts in deploy/prometheus and the
+// dashboard in deploy/grafana use these names; a test compares them with Table.
 package monitor

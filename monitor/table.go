@@ -72,7 +72,8 @@ var helps = map[string]string{
 	"pulls":      "Pulls answered by a server, or ended for a worker.",
 	"rejected":   "Messages that a server refused with a reason.",
 	"refused":    "Messages that a server dropped because they make no sense.",
-	"held":       "=Bytes that a server holds because a worker of a lower rank has not contributed.",
+	"held": "=Bytes that a server holds because a worker of a lower rank has not " +
+		"contributed.",
 	"parked":     "=Pulls that wait at a server.",
 	"memory":     "=Bytes of values and rounds at a server.",
 	"log_length": "=Log entries of a server that are not yet on all copies.",
@@ -89,11 +90,14 @@ var helps = map[string]string{
 	"transport_refused":        "Sends that failed because a queue was full or a node unreachable.",
 	"transport_garbage":        "Received messages that are not valid.",
 	"transport_foreign":        "Received messages of another job.",
-	"transport_imposter":       "Received messages in the name of another node than the authenticated one.",
-	"transport_stale":          "Received messages of a process that has been replaced.",
-	"transport_forged":         "Encrypted connections ended by a record that the peer did not send next.",
-	"transport_truncated":      "Encrypted connections that broke without a goodbye.",
-	"transport_unknown":        "Handshakes that failed, most often for lack of a known certificate.",
+	"transport_imposter": "Received messages in the name of another node than the " +
+		"authenticated one.",
+	"transport_stale": "Received messages of a process that has been replaced.",
+	"transport_forged": "Encrypted connections ended by a record that the peer did not " +
+		"send next.",
+	"transport_truncated": "Encrypted connections that broke without a goodbye.",
+	"transport_unknown": "Handshakes that failed, most often for lack of a known " +
+		"certificate.",
 }
 
 // ofField is the metric of a figure, and false for a figure that has no meaning in helps.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"gomx/kvstore"
+	"gomx/kvstore/spans"
 	"gomx/kvstore/wire"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Traces records the spans of a process and exports them. It implements kvstore.Tracer.
+// Traces records the spans of a process and exports them. It implements spans.Tracer.
 type Traces struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -72,11 +72,11 @@ func OpenTraces(ctx context.Context, to string, node wire.Node, job uint64) (*Tr
 	return t, nil
 }
 
-// Begin implements kvstore.Tracer.
-func (t *Traces) Begin(parent kvstore.Place, name string, at time.Time,
-	attrs ...string) kvstore.Span {
+// Begin implements spans.Tracer.
+func (t *Traces) Begin(parent spans.Place, name string, at time.Time,
+	attrs ...string) spans.Span {
 	ctx := context.Background()
-	if parent != (kvstore.Place{}) {
+	if parent != (spans.Place{}) {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
 			TraceID: parent.Trace, SpanID: parent.Span, TraceFlags: trace.FlagsSampled,
 			Remote: true}))
@@ -92,13 +92,13 @@ func (t *Traces) Begin(parent kvstore.Place, name string, at time.Time,
 // span is a span of OpenTelemetry.
 type span struct{ trace.Span }
 
-// Place implements kvstore.Span.
-func (s span) Place() kvstore.Place {
+// Place implements spans.Span.
+func (s span) Place() spans.Place {
 	c := s.SpanContext()
-	return kvstore.Place{Trace: c.TraceID(), Span: c.SpanID()}
+	return spans.Place{Trace: c.TraceID(), Span: c.SpanID()}
 }
 
-// End implements kvstore.Span.
+// End implements spans.Span.
 func (s span) End(at time.Time) { s.Span.End(trace.WithTimestamp(at)) }
 
 // Close exports the spans that are not yet exported and ends the exporter.

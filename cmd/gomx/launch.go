@@ -82,7 +82,7 @@ code of the process that ended the job.`,
 	flags.StringVar(&l.Encrypt, "encrypt", "off",
 		"encryption with keys made for this run: bulk (payloads by TLS 1.3, the rest by CURVE), "+
 			"curve (everything by CURVE) or off")
-	flags.BoolVar(&f.curve, "curve", false, "the same as --encrypt curve")
+	flags.BoolVar(&f.curve, "curve", false, "encrypt all connections by CURVE with keys made for this run")
 	flags.IntVar(&l.Threads, "threads", 0,
 		"number of cores for the kernels of each process (default: the cores of the machine, "+
 			"divided among the workers)")

@@ -24,7 +24,7 @@ op/prim                                   elementwise, reduce, broadcast, reshap
 op/attach                                 kernel attachments that several families share
 op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
-kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}   transports; the machines of the protocol, pure
+kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/spans   transports; the machines of the protocol, pure
 device/cpu device/cpu/pure device/cuda device/null  kvstore/ps/node   a place in a job
 kvstore/ps  kvstore/transport             vocabulary of the protocol; the transport interface
 engine                                    drives engine/core with workers and lanes

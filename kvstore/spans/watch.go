@@ -1,4 +1,4 @@
-package kvstore
+package spans
 
 import (
 	"strconv"
@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
 
 	"github.com/rs/zerolog"
@@ -33,13 +32,14 @@ type Span interface {
 	End(at time.Time) // called once
 }
 
-// watch follows the steps of a process, for its log and for traces. The driver's mu guards it.
+// Watch follows the steps of a process, for its log and for traces. The caller serializes all
+// methods but End, Run and Close.
 //
 // A trace is one step of one worker. Its root begins when the operations of the step before have
 // ended, and ends with the last operation of its own: a push, a pull, or both, of one key each. The
 // messages of these operations carry the place of their span, and servers add spans for the time
 // between the receipt of a message and its answer.
-type watch struct {
+type Watch struct {
 	step   atomic.Uint64 // number of the step under way; 0: none yet
 	tracer Tracer        // nil: no traces
 	every  uint64        // steps between two traced ones
@@ -51,8 +51,8 @@ type watch struct {
 	answers map[question]Span
 }
 
-// stepSpans are the spans of a worker's step under way. Operations end while the driver's mu is
-// free, so that they have a mutex of their own.
+// stepSpans are the spans of a worker's step under way. Operations end on goroutines of
+// their own, so that there is a mutex.
 type stepSpans struct {
 	mu     sync.Mutex
 	root   Span             // nil: the step is not traced
@@ -70,29 +70,34 @@ type question struct {
 // mostQuestions bounds the number of questions that are kept. Answers in batches are not looked at.
 const mostQuestions = 1024
 
-func newWatch() *watch {
-	return &watch{every: 1, pushes: map[uint32]uint64{}, spans: stepSpans{places: map[uint32]Place{}},
+// New returns a watch without traces.
+func New() *Watch {
+	return &Watch{every: 1, pushes: map[uint32]uint64{},
+		spans:   stepSpans{places: map[uint32]Place{}},
 		answers: map[question]Span{}}
 }
 
-// trace lets the watch record the spans of every step whose number every divides; 0 means 100.
-func (w *watch) trace(t Tracer, every uint64) {
+// Trace lets the watch record the spans of every step whose number every divides; 0 means 100.
+func (w *Watch) Trace(t Tracer, every uint64) {
 	w.tracer, w.every = t, every
 	if every == 0 {
 		w.every = 100
 	}
 }
 
+// Resume sets the number of the steps that earlier processes in a worker's place have made.
+func (w *Watch) Resume(steps uint64) { w.before = steps }
+
 // Run implements zerolog.Hook: lines of the log have the number of the step.
-func (w *watch) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
+func (w *Watch) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
 	if n := w.step.Load(); n > 0 {
 		e.Uint64("step", n)
 	}
 }
 
-// begin follows the beginning of an operation on a key of a worker. It returns the operation's
+// Begin follows the beginning of an operation on a key of a worker. It returns the operation's
 // span, nil if its step is not traced.
-func (w *watch) begin(key uint32, name, what string, push bool) Span {
+func (w *Watch) Begin(key uint32, name, what string, push bool) Span {
 	if push {
 		w.pushes[key]++
 		if n := w.before + w.pushes[key]; n > w.step.Load() {
@@ -117,7 +122,7 @@ func (w *watch) begin(key uint32, name, what string, push bool) Span {
 }
 
 // next begins a step.
-func (w *watch) next(number uint64) {
+func (w *Watch) next(number uint64) {
 	s := &w.spans
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +147,8 @@ func (s *stepSpans) close(at time.Time) {
 	clear(s.places)
 }
 
-// end follows the end of an operation.
-func (w *watch) end(span Span) {
+// End follows the end of an operation.
+func (w *Watch) End(span Span) {
 	if w.tracer == nil {
 		return
 	}
@@ -156,8 +161,8 @@ func (w *watch) end(span Span) {
 	w.spans.mu.Unlock()
 }
 
-// close ends the spans that are open.
-func (w *watch) close() {
+// Close ends the spans that are open.
+func (w *Watch) Close() {
 	s := &w.spans
 	s.mu.Lock()
 	s.close(s.last)
@@ -166,16 +171,19 @@ func (w *watch) close() {
 }
 
 // forget ends the spans of all questions.
-func (w *watch) forget(at time.Time) {
+func (w *Watch) forget(at time.Time) {
 	for _, span := range w.answers {
 		span.End(at)
 	}
 	clear(w.answers)
 }
 
-// sends adds the place of a span to a worker's message about a traced step, and ends the span of
+// Sends adds the place of a span to a worker's message about a traced step, and ends the span of
 // the question that a server's message answers. It returns the message to send.
-func (w *watch) sends(to wire.Node, m *wire.Message) *wire.Message {
+func (w *Watch) Sends(to wire.Node, m *wire.Message) *wire.Message {
+	if w.tracer == nil {
+		return m
+	}
 	switch m.Type {
 	case wire.TypeValue:
 		q := question{to, m.Shard, m.Answer().Seq}
@@ -193,7 +201,7 @@ func (w *watch) sends(to wire.Node, m *wire.Message) *wire.Message {
 
 // placeOf is the place of the span that a worker's message belongs to: of the operation on its key,
 // or of the step for a batch of several.
-func (w *watch) placeOf(m *wire.Message) Place {
+func (w *Watch) placeOf(m *wire.Message) Place {
 	s := &w.spans
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,9 +214,9 @@ func (w *watch) placeOf(m *wire.Message) Place {
 	return s.places[m.Key]
 }
 
-// receives follows the receipt of a message, and takes the place of a span off it. It returns the
+// Receives follows the receipt of a message, and takes the place of a span off it. It returns the
 // span of the message, to be ended when the message has been handled, or nil.
-func (w *watch) receives(from wire.Node, m *wire.Message) Span {
+func (w *Watch) Receives(from wire.Node, m *wire.Message) Span {
 	if (m.Type == wire.TypePush || m.Type == wire.TypePushPull) && m.Clock > w.step.Load() {
 		w.step.Store(m.Clock)
 	}
@@ -259,12 +267,4 @@ func detach(m *wire.Message) (p Place, ok bool) {
 	copy(p.Span[:], m.Payload[n+16:])
 	m.Payload = m.Payload[:n]
 	return p, true
-}
-
-// traced sends a message with the place of its span, if it has one.
-func (d *driver) traced(s *ps.Send) *wire.Message {
-	if d.on.watch.tracer == nil {
-		return &s.Msg
-	}
-	return d.on.watch.sends(s.To, &s.Msg)
 }
