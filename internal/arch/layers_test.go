@@ -10,13 +10,13 @@ gluon/estimator  gluon/zoo  gluon/data/vision
 module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
-predict  monitor                          models in service; metrics and traces of jobs for other programs
+predict  monitor  pipeline                models in service; metrics and traces of jobs for other programs; stages of networks
 checkpoint  kvstore  rnn
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd
 ndarray                                   imperative arrays, the tape
-compile                                   graph, descriptions and options -> immutable Program; pure
+compile  pipeline/cut                     graph, descriptions and options -> immutable Program; graphs divided into stages; pure
 graph                                     passes on op.Node, shared by compile and the tape
 op/quant
 op/nn op/index op/loss op/rnn op/vision op/random op/update op/linalg op/contrib op/tensor op/control
@@ -28,7 +28,7 @@ kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/
 device/cpu device/cpu/pure device/cuda device/null  kvstore/ps/node   a place in a job
 kvstore/ps  kvstore/transport             vocabulary of the protocol; the transport interface
 engine                                    drives engine/core with workers and lanes
-engine/core  memplan  kvstore/wire  kvstore/compress   wire: messages, shared by ps and transports; compress: codes of gradients
+engine/core  memplan  kvstore/wire  kvstore/compress  pipeline/flow   wire: messages, shared by ps and transports; compress: codes of gradients
 device
 dtype  io/image
 `
