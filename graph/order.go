@@ -17,6 +17,10 @@ const few = 3
 // made them.
 func deepFirst(outputs []op.Entry) []*op.Node { return deepest(outputs, before) }
 
+// Order returns the nodes that outputs depend on in the order whose reverse is the order of the terms
+// that Gradient adds up. It is topological but for control dependencies.
+func Order(outputs []op.Entry) []*op.Node { return byData(outputs) }
+
 // byData is deepFirst for the inputs alone: control dependencies do not change the order, and may
 // be violated.
 func byData(outputs []op.Entry) []*op.Node {

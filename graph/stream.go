@@ -45,3 +45,6 @@ func Stream(n *op.Node) uint64 {
 	v, _ := strconv.ParseUint(n.Attrs[streamAttr], 10, 32)
 	return v
 }
+
+// HasStream reports whether a node has the number of a stream.
+func HasStream(n *op.Node) bool { return n.Attrs[streamAttr] != "" }
