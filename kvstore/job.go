@@ -80,6 +80,9 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	return j, nil
 }
 
+// Config returns the configuration of the job and of this process in it.
+func (j *Job) Config() JobConfig { return j.cfg }
+
 // closing closes a driver whose job cannot go on.
 func closing(err error, d *driver) error {
 	_ = d.close() // the first error says more

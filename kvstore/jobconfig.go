@@ -32,6 +32,7 @@ type JobConfig struct {
 
 	Open   Opener // opens this process's endpoint
 	Listen string // where it listens, in the words of the transport; empty: wherever it likes
+	Peers  string // where further endpoints of a worker listen, for other workers; as Listen
 	Dir    string // folder for the scheduler's view; empty: the view is not kept
 
 	// Snapshots is the folder for snapshots of the job, which scheduler and servers share; empty:

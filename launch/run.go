@@ -112,7 +112,8 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	c = kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers,
 		Servers: e.Servers, Replicas: e.Replicas,
 		Backups: e.Backups, Memory: e.Memory, Heartbeat: e.Heartbeat, Dead: e.Dead,
-		Patience: e.Patience, Listen: e.listen(node), Dir: e.Dir, Snapshots: e.Snapshots,
+		Patience: e.Patience, Listen: e.listen(node), Dir: e.Dir,
+		Peers: e.listen(wire.Node{Role: wire.Server}), Snapshots: e.Snapshots,
 		Restore: e.Restore, Log: e.log(node)}
 	if e.Shrink {
 		c.Policy = ps.Shrink

@@ -70,6 +70,13 @@ const (
 	// Ask and Tell are for the processes that drive the state machines, which ignore them.
 	TypeAsk  Type = 48
 	TypeTell Type = 49
+
+	// Tensor carries a slice of a value from one stage of a pipeline to another (TensorPlace); Credit
+	// says how many bytes of tensors the sender has used (Total). Report says which stage the sender
+	// waits for, or which stage has failed (Report).
+	TypeTensor Type = 56
+	TypeCredit Type = 57
+	TypeReport Type = 58
 )
 
 // names lists the types by number.
@@ -105,6 +112,12 @@ func (t Type) name() string {
 		return "ask"
 	case TypeTell:
 		return "tell"
+	case TypeTensor:
+		return "tensor"
+	case TypeCredit:
+		return "credit"
+	case TypeReport:
+		return "report"
 	}
 	return t.dataName()
 }
