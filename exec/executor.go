@@ -90,7 +90,7 @@ func (ex *Executor) Close() {
 	}
 	ex.closed = true
 	if ex.pending.lines != nil {
-		ex.dropLines()
+		ex.pending.lines.drop()
 		return
 	}
 	ex.forget()
@@ -133,7 +133,7 @@ func (ex *Executor) Forward(train bool) error {
 		return errors.New("exec: Forward on a closed executor")
 	}
 	if ex.pending.lines != nil {
-		return ex.forwardLines(train)
+		return ex.pending.lines.forward(ex, train)
 	}
 	b, err := ex.program(train)
 	if err != nil {

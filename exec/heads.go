@@ -30,7 +30,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 		return nil
 	}
 	if ex.pending.lines != nil {
-		return ex.backwardLines(headGrads)
+		return ex.pending.lines.backward(ex, headGrads)
 	}
 	if ex.pending.last == ranNothing {
 		return errors.New("exec: Backward wants a Forward before it")

@@ -53,9 +53,8 @@ func (l *lines) check(c *Config) error {
 	return nil
 }
 
-// forwardLines is Forward for a graph that runs operator by operator.
-func (ex *Executor) forwardLines(train bool) error {
-	l := ex.pending.lines
+// forward is Forward for a graph that runs operator by operator.
+func (l *lines) forward(ex *Executor, train bool) error {
 	if ex.config.Monitor != nil {
 		return l.refuse("SetMonitor")
 	}
@@ -85,7 +84,7 @@ func (ex *Executor) forwardLines(train bool) error {
 	if err != nil {
 		return err
 	}
-	ex.dropLines()
+	l.drop()
 	l.outputs, ex.outputs = out, make([]*nd.Array, len(out))
 	for i, a := range out {
 		ex.outputs[i] = a.Detach()
@@ -93,9 +92,8 @@ func (ex *Executor) forwardLines(train bool) error {
 	return nil
 }
 
-// backwardLines is Backward for a graph that runs operator by operator.
-func (ex *Executor) backwardLines(headGrads []*nd.Array) error {
-	l := ex.pending.lines
+// backward is Backward for a graph that runs operator by operator.
+func (l *lines) backward(ex *Executor, headGrads []*nd.Array) error {
 	if l.outputs == nil {
 		return errors.New("exec: Backward wants a Forward before it")
 	}
@@ -119,10 +117,10 @@ func (ex *Executor) backwardLines(headGrads []*nd.Array) error {
 	return nd.Backward(heads, grads, true)
 }
 
-// dropLines lets go of the recording of the last run.
-func (ex *Executor) dropLines() {
-	for _, a := range ex.pending.lines.outputs {
+// drop lets go of the recording of the last run.
+func (l *lines) drop() {
+	for _, a := range l.outputs {
 		a.Close()
 	}
-	ex.pending.lines.outputs = nil
+	l.outputs = nil
 }
