@@ -13,8 +13,8 @@ type Item struct {
 	Bytes int
 }
 
-// AddItems returns links with one more for each item of another stage than the first, and the number
-// of rounds for flow.Config.
+// AddItems returns links with one more for each item of another stage than the first, and the
+// number of rounds for flow.Config.
 func AddItems(links []flow.Link, items []Item) (_ []flow.Link, rounds int) {
 	for i, item := range items {
 		if item.Stage != 0 {
@@ -35,9 +35,9 @@ type collection struct {
 	taken []byte                            // item of another stage, for the next action of stage 0
 }
 
-// Collect passes the items to write in stage 0, in their order, which is the order given to AddItems.
-// All stages call it; own returns the arrays of the items that a stage has. No stage holds more
-// items in memory at a time than its window and one more.
+// Collect passes the items to write in stage 0, in their order, which is the order given to
+// AddItems. All stages call it; own returns the arrays of the items that a stage has. No stage
+// holds more items in memory at a time than its window and one more.
 func (l *Link) Collect(ctx context.Context, items []Item, own func(item int) *nd.Array,
 	write func(item int, data []byte) error) error {
 	return l.Step(ctx, flow.Collect, &collection{ctx: ctx, link: l, items: items, own: own,

@@ -187,8 +187,8 @@ func (l *Link) fail(err error) {
 // Step runs the actions of one step. All stages call it, with the same order. It returns when all
 // results have been handed to the transport; the last computations may still be running.
 //
-// It ends with a *RankError when this rank or another one fails, or does not go on for too long, and
-// with the cause of ctx when that ends. After an error no step runs any more.
+// It ends with a *RankError when this rank or another one fails, or does not go on for too long,
+// and with the cause of ctx when that ends. After an error no step runs any more.
 func (l *Link) Step(ctx context.Context, o flow.Order, w Work) error {
 	l.mu.Lock()
 	l.machine.Begin(l.now(), o)

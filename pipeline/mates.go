@@ -13,9 +13,9 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Mates are the workers of one stage in several pipelines. They have a job of their own, whose stores
-// hold the parameters of the stage only. Its scheduler and its server run in the worker of the first
-// pipeline.
+// Mates are the workers of one stage in several pipelines. They have a job of their own, whose
+// stores hold the parameters of the stage only. Its scheduler and its server run in the worker of
+// the first pipeline.
 type Mates struct {
 	job     *kvstore.Job
 	stop    context.CancelFunc
@@ -35,8 +35,8 @@ type MatesConfig struct {
 	Exchange func(text string) ([]string, error)
 }
 
-// Join joins the job of a worker's mates. All workers of all pipelines call it. The stages of worker
-// r and worker r+s are the same if there are s stages.
+// Join joins the job of a worker's mates. All workers of all pipelines call it. The stages of
+// worker r and worker r+s are the same if there are s stages.
 func Join(ctx context.Context, c MatesConfig) (*Mates, error) {
 	jc := c.Job
 	jc.ID = c.Job.ID + uint64(c.Stage+1)<<32

@@ -12,7 +12,10 @@ import (
 
 // openers returns the transports that links are tested with.
 func openers(*testing.T) map[string]func(transport.Config) (transport.Endpoint, error) {
-	base := func(c transport.Config) (transport.Endpoint, error) { return zmq.Open(c, zmq.Options{}) }
+	base := func(c transport.Config) (transport.Endpoint, error) {
+		return zmq.Open(c,
+			zmq.Options{})
+	}
 	return map[string]func(transport.Config) (transport.Endpoint, error){"mem": onNetwork(),
 		"tcp": base, "shm": func(c transport.Config) (transport.Endpoint, error) {
 			return shm.Open(c, shm.Options{Base: base})

@@ -70,7 +70,8 @@ func Bind(c StageConfig) (s *Stage, err error) {
 		b.Shapes[n.Name], b.Types[n.Name] = c.Facts.Of(e)
 	}
 	net := sym.FromEntries(s.part.Outputs...)
-	for k := range flow.InFlight(flow.OneForwardOneBackward, c.Stage, len(c.Plan.Stages), c.Micros) {
+	for k := range flow.InFlight(flow.OneForwardOneBackward, c.Stage, len(c.Plan.Stages),
+		c.Micros) {
 		ex, err := net.SimpleBind(b)
 		if err != nil {
 			s.Close()
@@ -110,9 +111,9 @@ func (s *Stage) share(ex *sym.Executor, imported map[string]int) {
 	s.Aux = maps.Clone(ex.Aux)
 }
 
-// headsOf makes the gradients of an executor's outputs: ones for the outputs of the whole graph, and
-// arrays for the gradients that later stages send. Without any of the latter the list is nil, which
-// means ones as well.
+// headsOf makes the gradients of an executor's outputs: ones for the outputs of the whole graph,
+// and arrays for the gradients that later stages send. Without any of the latter the list is nil,
+// which means ones as well.
 func (s *Stage) headsOf(ex *sym.Executor) []*nd.Array {
 	if len(s.part.Out) == 0 {
 		return nil

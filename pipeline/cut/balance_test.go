@@ -127,8 +127,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestBalanceKeepsToMemory gives the stages a limit, which moves the cut, and one that nothing keeps
-// to.
+// TestBalanceKeepsToMemory gives the stages a limit, which moves the cut, and one that nothing
+// keeps to.
 func TestBalanceKeepsToMemory(t *testing.T) {
 	x := sym.Var("data")
 	for i := range 4 {

@@ -9,8 +9,8 @@ import (
 type Rates struct {
 	FLOPs float64 // floating-point operations per second
 	Bytes float64 // bytes per second that operators read and write
-	// Measured has times in seconds of single operators, forward and backward, by the names of their
-	// nodes; operators without a measurement are estimated by FLOPs and Bytes.
+	// Measured has times in seconds of single operators, forward and backward, by the names of
+	// their nodes; operators without a measurement are estimated by FLOPs and Bytes.
 	Measured map[string]float64
 }
 
@@ -18,8 +18,8 @@ type Rates struct {
 // backward, for the gradients of its data and of its parameters.
 const backward = 3
 
-// Times returns a function for Costs.Seconds: the measured times, or else the longer one of the times
-// for computing and for moving memory. The facts are the facts of the whole graph.
+// Times returns a function for Costs.Seconds: the measured times, or else the longer one of the
+// times for computing and for moving memory. The facts are the facts of the whole graph.
 func (r *Rates) Times(f *graph.Facts) func(n *op.Node) float64 {
 	return func(n *op.Node) float64 {
 		if t, ok := r.Measured[n.Name]; ok {

@@ -20,8 +20,8 @@ type Plan struct {
 // Stage is the part of one stage: a graph of its own.
 type Stage struct {
 	// Outputs are the outputs of the stage's graph: first outputs of the whole graph, then one for
-	// each element of Out. An output of the whole graph that several stages read is an output of the
-	// last of them.
+	// each element of Out. An output of the whole graph that several stages read is an output of
+	// the last of them.
 	Outputs []op.Entry
 	// Finals are the numbers of the whole graph's outputs that the first Outputs are.
 	Finals []int
@@ -134,7 +134,8 @@ func (c *cutter) place() error {
 				len(filled)-1)
 		}
 		if q < 0 || q >= len(filled) {
-			return fmt.Errorf("cut: %s %q is in stage %d, want one of 0 to %d", n.Op.Name, n.Name, q,
+			return fmt.Errorf("cut: %s %q is in stage %d, want one of 0 to %d", n.Op.Name, n.Name,
+				q,
 				len(filled)-1)
 		}
 		filled[q] = true
@@ -255,8 +256,8 @@ func (c *cutter) in(e op.Entry, q int) op.Entry {
 
 // finish lists the outputs of stage q. The transfers from q know already whether gradients come
 // back. A variable is passed on by an operator of its own, which comes last, so that the gradient
-// from later stages is the first term. For the same reason an output of the whole graph is an output
-// of the last stage that reads it: the gradient of an output comes before all other terms.
+// from later stages is the first term. For the same reason an output of the whole graph is an
+// output of the last stage that reads it: the gradient of an output comes before all other terms.
 func (c *cutter) finish(q int) {
 	s := &c.plan.Stages[q]
 	used := map[op.Entry]bool{}

@@ -46,8 +46,8 @@ func text(p *cut.Plan) string {
 				vars = append(vars, n.Name)
 			}
 		}
-		fmt.Fprintf(&b, "stage %d: %v -> %v finals %v in %v out %v\n", q, vars, s.Outputs, s.Finals,
-			s.In, s.Out)
+		fmt.Fprintf(&b, "stage %d: %v\n\t-> %v\n\tfinals %v in %v out %v\n", q, vars, s.Outputs,
+			s.Finals, s.In, s.Out)
 	}
 	for i, t := range p.Transfers {
 		fmt.Fprintf(&b, "transfer %d: %s from %d to %d gradient %t\n", i, t.Entry, t.From, t.To,
@@ -74,9 +74,15 @@ var abc = map[string]int{"a": 0, "b": 1, "c": 2}
 
 func TestCut(t *testing.T) {
 	got := text(mustCut(t, skipping(), abc, 3))
-	want := `stage 0: [data first_weight first_bias bn_gamma bn_beta bn_moving_mean bn_moving_var] -> [bn_output] finals [] in [] out [0]
-stage 1: [_import0_bn_output second_weight second_bias] -> [seen_output _export1_bn_output_output add_output] finals [1] in [0] out [1 2]
-stage 2: [_import2_add_output third_weight third_bias _import1_bn_output] -> [loss_output] finals [0] in [1 2] out []
+	want := `stage 0: [data first_weight first_bias bn_gamma bn_beta bn_moving_mean bn_moving_var]
+	-> [bn_output]
+	finals [] in [] out [0]
+stage 1: [_import0_bn_output second_weight second_bias]
+	-> [seen_output _export1_bn_output_output add_output]
+	finals [1] in [0] out [1 2]
+stage 2: [_import2_add_output third_weight third_bias _import1_bn_output]
+	-> [loss_output]
+	finals [0] in [1 2] out []
 transfer 0: bn_output from 0 to 1 gradient true
 transfer 1: bn_output from 1 to 2 gradient true
 transfer 2: add_output from 1 to 2 gradient true
@@ -95,7 +101,7 @@ func TestSharedParameter(t *testing.T) {
 	x = sym.FullyConnected(x, p, scopes[1].Name("two"), sym.With("weight", w))
 	got := text(mustCut(t, sym.MakeLoss(x, sym.MakeLossParams{}, scopes[1].Name("loss")), abc, 2))
 	for _, want := range []string{"transfer 0: tied_weight from 0 to 1 gradient true",
-		"stage 0: [tied_weight data] -> [_export0_tied_weight_output one_output]"} {
+		"stage 0: [tied_weight data]\n\t-> [_export0_tied_weight_output one_output]"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got\n%swant %s", got, want)
 		}
@@ -134,7 +140,8 @@ func TestMistakes(t *testing.T) {
 	shared := func() *sym.Symbol {
 		mean := sym.Var("mean")
 		with := sym.With("moving_mean", mean)
-		x := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, scopes[0].Name("bn1"), with).At(0)
+		x := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, scopes[0].Name("bn1"),
+			with).At(0)
 		return sym.BatchNorm(x, sym.BatchNormParams{}, scopes[1].Name("bn2"), with).At(0)
 	}
 	for _, c := range []struct {
@@ -146,7 +153,8 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"backward", net(1, 0), abc, 2, `FullyConnected "two" of stage 0 reads "one" of stage 1`},
 		{"empty", net(0, 0), abc, 2, "stage 1 of 2 has no operator"},
-		{"unknown", net(0, 1), map[string]int{"a": 0}, 2, `"two" is in group "b", which has no stage`},
+		{"unknown", net(0, 1), map[string]int{"a": 0}, 2,
+			`"two" is in group "b", which has no stage`},
 		{"outside", net(0, 1), abc, 1, `group "b" is in stage 1, want one of 0 to 0`},
 		{"state", shared(), abc, 2, `use the state "mean"`},
 	} {

@@ -43,8 +43,8 @@ func ByGroups(outs []op.Entry, groups map[string]int, stages int) (map[*op.Node]
 	return at, nil
 }
 
-// placeByReaders places the operators that have no stage: in the first stage that reads them, and in
-// stage 0 if nothing reads them.
+// placeByReaders places the operators that have no stage: in the first stage that reads them, and
+// in stage 0 if nothing reads them.
 func placeByReaders(order []*op.Node, at map[*op.Node]int) {
 	first := map[*op.Node]int{}
 	for i := len(order) - 1; i >= 0; i-- {

@@ -40,8 +40,8 @@ type Config struct {
 
 // Machine is the state of one stage. It belongs to one goroutine at a time.
 //
-// Invariant: actions run in the order of the schedule, and an action runs only when the tensors that
-// it reads have arrived and all tensors of the actions before have been sent.
+// Invariant: actions run in the order of the schedule, and an action runs only when the tensors
+// that it reads have arrived and all tensors of the actions before have been sent.
 type Machine struct {
 	cfg     Config
 	step    uint64 // number of the present or last step

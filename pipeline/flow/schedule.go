@@ -18,8 +18,8 @@ const (
 	InTurn
 	// ForwardOnly has no backward parts.
 	ForwardOnly
-	// Collect sends each value of the links with a Round once: in action number j the values of round
-	// j. It serves values that do not belong to micro-batches, such as parameters for a file.
+	// Collect sends each value of the links with a Round once: in action number j the values of
+	// round j. It serves values that do not belong to micro-batches, such as parameters for a file.
 	Collect
 )
 

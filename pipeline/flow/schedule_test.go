@@ -37,7 +37,8 @@ func TestSchedules(t *testing.T) {
 		{flow.Collect, 2, 3, 3, "F0 F1 F2"},
 	} {
 		if got := text(flow.Schedule(c.order, c.stage, c.stages, c.micros)); got != c.want {
-			t.Errorf("order %d, stage %d of %d, %d micro-batches: got %s, want %s", c.order, c.stage,
+			t.Errorf("order %d, stage %d of %d, %d micro-batches: got %s, want %s", c.order,
+				c.stage,
 				c.stages, c.micros, got, c.want)
 		}
 	}

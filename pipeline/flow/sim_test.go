@@ -173,8 +173,8 @@ func randomConfig(rng *rand.Rand) flow.Config {
 	return c
 }
 
-// TestMachines runs random pipelines with random speeds. Every step ends, in whatever order messages
-// come, stages run their schedules, and the bytes on their way keep to the window.
+// TestMachines runs random pipelines with random speeds. Every step ends, in whatever order
+// messages come, stages run their schedules, and the bytes on their way keep to the window.
 func TestMachines(t *testing.T) {
 	for seed := *firstSeed; seed < *firstSeed+*manySeeds; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 2))

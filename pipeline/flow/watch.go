@@ -78,8 +78,8 @@ func (m *Machine) Tick(now Time) error {
 	return &StallError{stage, m.cfg.Stage, wait, now - w.since, silent}
 }
 
-// blame follows the reports from a stage that this one waits for to the stage that waits for nobody,
-// that has been silent, or that waits for a stage on the way.
+// blame follows the reports from a stage that this one waits for to the stage that waits for
+// nobody, that has been silent, or that waits for a stage on the way.
 func (m *Machine) blame(now Time, stage int) (_ int, silent bool) {
 	seen := map[int]bool{m.cfg.Stage: true}
 	for {
