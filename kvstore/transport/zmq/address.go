@@ -21,7 +21,8 @@ const (
 type addresses []string
 
 // parseAddresses reads "tcp://host:port", "ipc:///path", or two of them with a comma between.
-// Listeners may leave the port 0 and the path empty.
+// Listeners may leave the port 0 and the path empty. Instead of a port they may have a range of
+// ports, "first-last", of which they take a free one.
 func parseAddresses(s string) (addresses, error) {
 	a := addresses(strings.Split(s, ","))
 	if len(a) > int(classes) {
@@ -55,10 +56,26 @@ func checkAddress(s string) error {
 	if err != nil {
 		return err
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("port %q, want 0 to 65535", port)
+	first, last, ranged := strings.Cut(port, "-")
+	if !ranged {
+		last = first
+	}
+	a, err1 := strconv.Atoi(first)
+	b, err2 := strconv.Atoi(last)
+	if err1 != nil || err2 != nil || a < 0 || b > 65535 || a > b || ranged && a == 0 {
+		return fmt.Errorf("port %q, want 0 to 65535, or a range such as 5000-5999", port)
 	}
 	return nil
+}
+
+// literal6 reports whether the host of an address is a number of IPv6.
+func literal6(addr string) bool {
+	host, _, err := net.SplitHostPort(strings.TrimPrefix(addr, "tcp://"))
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Is6()
 }
 
 // local reports whether an address cannot be reached from other hosts.
@@ -109,10 +126,17 @@ func advertised(listen, host string, port int) string {
 	return "tcp://" + net.JoinHostPort(bound, strconv.Itoa(port))
 }
 
-// bindable is how ZeroMQ wants to be asked for a free port.
+// bindable is the form in which CZMQ is asked for a free port, or for a free port of a range.
 func bindable(addr string) string {
-	if before, ok := strings.CutSuffix(addr, ":0"); ok && strings.HasPrefix(addr, "tcp://") {
+	if !strings.HasPrefix(addr, "tcp://") {
+		return addr
+	}
+	if before, ok := strings.CutSuffix(addr, ":0"); ok {
 		return before + ":*"
+	}
+	i := strings.LastIndexByte(addr, ':')
+	if ports := addr[i+1:]; strings.Contains(ports, "-") {
+		return addr[:i] + ":*[" + ports + "]"
 	}
 	return addr
 }

@@ -49,6 +49,7 @@ func (e *endpoint) bind() error {
 			z.SetOption(goczmq.SockSetZapDomain(e.domain))
 			z.SetOption(goczmq.SockSetCurveServer(1))
 		}
+		e.allow6(z, one)
 		if err := e.makeFolder(one); err != nil {
 			z.Destroy()
 			return fmt.Errorf("zmq: %s cannot listen on %s: %w", e.cfg.Self, one, err)
@@ -89,8 +90,8 @@ func (e *endpoint) makeFolder(addr string) error {
 	return err
 }
 
-// bindTimeout is how long an address may be in use: sockets are closed in the background, the socket
-// of a predecessor too.
+// bindTimeout is how long an address may be in use: sockets are closed in the background, the
+// socket of a predecessor too.
 const bindTimeout = time.Second
 
 // tryBind binds a socket and returns its port.
@@ -117,6 +118,7 @@ func (e *endpoint) dial(to wire.Node, addr string, k class) (*sock, error) {
 		}
 		z.SetOption(goczmq.SockSetCurveServerkey(public))
 	}
+	e.allow6(z, addr)
 	if err := z.Connect(addr); err != nil {
 		z.Destroy()
 		return nil, fmt.Errorf("zmq: %s connects to %s at %s: %w", e.cfg.Self, to, addr, err)
@@ -126,6 +128,14 @@ func (e *endpoint) dial(to wire.Node, addr string, k class) (*sock, error) {
 		e.owner[s.slot] = to
 	}
 	return s, err
+}
+
+// allow6 lets a socket use IPv6 if its address is of IPv6, or if the names of hosts stand for
+// addresses of IPv6.
+func (e *endpoint) allow6(z *goczmq.Sock, addr string) {
+	if e.opt.IPv6 || literal6(addr) {
+		z.SetOption(goczmq.SockSetIpv6(1))
+	}
 }
 
 // socket makes a socket with the limits of its class. Connections get their names from the socket

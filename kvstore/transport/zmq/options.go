@@ -15,6 +15,9 @@ type Options struct {
 	Keys *Keyring
 	// Advertise is the host in Addr when Listen names a wildcard such as 0.0.0.0.
 	Advertise string
+	// IPv6 looks the names of hosts up as addresses of IPv6. Addresses that are numbers of IPv6
+	// need no option.
+	IPv6 bool
 	// Dedicated lets the receiving goroutine always wait in C. It is meant for processes that do
 	// little but answer messages. Elsewhere the goroutine does so for a moment after a message, and
 	// then waits like one that reads from a socket.
