@@ -6,7 +6,7 @@ import "strings"
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, hosts, daemons, nettest, golden, script are imported by tests, optest by opgen too)
-gluon/estimator  gluon/zoo  gluon/data/vision
+gluon/estimator  gluon/zoo  gluon/data/vision  launch/via/{ssh,mpi,slurm,k8s}
 module  launch  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
@@ -30,7 +30,7 @@ kvstore/ps  kvstore/transport             vocabulary of the protocol; the transp
 engine                                    drives engine/core with workers and lanes
 engine/core  memplan  kvstore/wire  kvstore/compress  pipeline/flow   wire: messages, shared by ps and transports; compress: codes of gradients
 device
-dtype  io/image
+dtype  io/image  launch/{rank,network,image}
 `
 
 // order maps packages to lines counted from below, and knows the folders on
