@@ -30,6 +30,10 @@ type JobConfig struct {
 	// contributed, and later pushes count in no round.
 	Backups int
 
+	// Listening is called in a scheduler with the address under which others reach it, as soon as
+	// it listens; nil: nobody is told.
+	Listening func(addr string)
+
 	Open   Opener // opens this process's endpoint
 	Listen string // where it listens, in the words of the transport; empty: wherever it likes
 	Peers  string // where further endpoints of a worker listen, for other workers; as Listen

@@ -88,6 +88,9 @@ func serveScheduler(ctx context.Context, c JobConfig) error {
 	if err := d.open(c.Open, c.transport()); err != nil {
 		return err
 	}
+	if c.Listening != nil {
+		c.Listening(d.ep.Addr())
+	}
 	if err := d.serveStatus(&c, schedulerPage(d, s)); err != nil {
 		return closing(err, d)
 	}

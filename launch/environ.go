@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"gomx/kvstore/wire"
+	"gomx/launch/network"
+	"gomx/launch/rank"
 )
 
 // Environ is the description of a job in the environment of a process. The names of variables are
@@ -26,6 +29,13 @@ type Environ struct {
 	// Host is the name under which other processes reach this one: DMLC_NODE_HOST. Empty: the
 	// loopback, if the scheduler listens there.
 	Host string
+	// Interface is the network interface whose address is the Host: DMLC_INTERFACE.
+	Interface string
+	// IPv6 chooses addresses of IPv6 where a host or an interface has both: GOMX_IPV6=on.
+	IPv6  bool
+	Ports network.Ports // GOMX_PORTS, FIRST-LAST: ports at which the processes listen
+	// Meet is a file to which the scheduler writes its address for the other processes: GOMX_MEET.
+	Meet string
 
 	Job      uint64 // GOMX_JOB, hexadecimal: number of the job; messages of other jobs are ignored
 	Replicas int    // GOMX_REPLICAS: copies of every shard, 1 or 2
@@ -46,6 +56,9 @@ type Environ struct {
 	// process has no launcher.
 	Launcher string
 	Threads  int // GOMX_THREADS: number of cores for the kernels of this process; 0: all
+	// Share is the number of workers that share the cores of this host, GOMX_LOCAL_WORKERS. It
+	// gives Threads a default. 0: unknown.
+	Share int
 	// NoShared turns off shared memory, which carries large payloads between processes of one host:
 	// GOMX_SHARED_MEMORY=off.
 	NoShared bool
@@ -61,6 +74,10 @@ type Environ struct {
 	// GOMX_TRACE_EVERY; 0: 100.
 	Trace      string
 	TraceEvery int
+
+	// place is the place of the process among the processes that MPI, Slurm or Kubernetes has
+	// started. It is the zero value if DMLC_ROLE is set.
+	place rank.Place
 }
 
 // Names of variables.
@@ -97,9 +114,16 @@ const (
 	envLog       = "GOMX_LOG"
 	envTrace     = "GOMX_TRACE"
 	envEvery     = "GOMX_TRACE_EVERY"
+	envInterface = "DMLC_INTERFACE"
+	envIPv6      = "GOMX_IPV6"
+	envPorts     = "GOMX_PORTS"
+	envMeet      = "GOMX_MEET"
+	envShare     = "GOMX_LOCAL_WORKERS"
+	envEngine    = "GOMX_ENGINE"
 )
 
-// FromEnviron reads the environment of the process.
+// FromEnviron reads the environment of the process. If DMLC_ROLE is not set, the rank that MPI,
+// Slurm or Kubernetes has given the process decides its role, unless GOMX_ENGINE is "none".
 func FromEnviron() (Environ, error) { return parseEnviron(os.Getenv) }
 
 // envReader reads variables and keeps the first error.
@@ -155,10 +179,12 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
 		Launcher: get(envLauncher), Patience: r.seconds(envPatience),
 		Trace: get(envTrace), TraceEvery: r.number(envEvery, 0, 0),
+		Interface: get(envInterface), Meet: get(envMeet), Share: r.number(envShare, 0, 0),
 	}
+	e.options(r)
 	switch get(envRole) {
 	case "":
-		return e, r.err
+		e.settle(r)
 	case "scheduler":
 		e.Role = wire.Scheduler
 	case "server":
@@ -168,54 +194,60 @@ func parseEnviron(get func(string) string) (Environ, error) {
 	default:
 		r.fail(envRole, "scheduler, server or worker")
 	}
-	e.Rank = r.number(map[wire.Role]string{wire.Server: envServerID,
-		wire.Worker: envWorkerID}[e.Role], 0, r.number(envRank, 0, -1))
-	if text := get(envJob); text != "" {
+	if e.Role == wire.NoRole {
+		return e, r.err
+	}
+	if e.place.Engine == "" {
+		e.Rank = r.number(map[wire.Role]string{wire.Server: envServerID,
+			wire.Worker: envWorkerID}[e.Role], 0, r.number(envRank, 0, e.rankInRole(r)))
+	}
+	e.checkJob(r)
+	return e, r.err
+}
+
+// options reads the variables that are neither numbers nor free text.
+func (e *Environ) options(r *envReader) {
+	if text := r.get(envJob); text != "" {
 		n, err := strconv.ParseUint(text, 16, 64)
 		if err != nil {
 			r.fail(envJob, "a hexadecimal number")
 		}
 		e.Job = n
 	}
-	switch get(envPolicy) {
-	case "", "wait":
-	case "shrink":
-		e.Shrink = true
-	default:
-		r.fail(envPolicy, "wait or shrink")
+	var err error
+	if e.Ports, err = network.ParsePorts(r.get(envPorts)); err != nil {
+		r.fail(envPorts, "a range of ports such as 29400-29499")
 	}
-	switch get(envShared) {
-	case "", "on":
-	case "off":
-		e.NoShared = true
-	default:
-		r.fail(envShared, "on or off")
-	}
-	switch get(envLog) {
-	case "", "text":
-	case "json":
-		e.LogJSON = true
-	default:
-		r.fail(envLog, "text or json")
+	for name, o := range map[string]struct {
+		off, on string
+		to      *bool
+	}{envPolicy: {"wait", "shrink", &e.Shrink}, envShared: {"on", "off", &e.NoShared},
+		envIPv6: {"off", "on", &e.IPv6}, envLog: {"text", "json", &e.LogJSON}} {
+		switch r.get(name) {
+		case "", o.off:
+		case o.on:
+			*o.to = true
+		default:
+			r.fail(name, o.off+" or "+o.on)
+		}
 	}
 	if !validEncrypt(e.Encrypt) || e.Encrypt == EncryptOff && e.Keys != "" {
 		r.fail(envEncrypt, "bulk or curve, or off without keys")
 	}
-	e.checkJob(r)
-	return e, r.err
 }
 
 // checkJob checks the variables that every role needs.
 func (e *Environ) checkJob(r *envReader) {
-	if e.Scheduler == "" {
-		host, port := r.get(envRootHost), r.get(envRootPort)
+	host, port := r.get(envRootHost), r.get(envRootPort)
+	// Without an address the processes that an engine has started meet in a folder.
+	if e.Scheduler == "" && (e.place.Engine == "" || host != "" || port != "") {
 		if host == "" {
 			r.fail(envRootHost, "the scheduler's host")
 		}
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 			r.fail(envRootPort, "the scheduler's port")
 		}
-		e.Scheduler = "tcp://" + host + ":" + port
+		e.Scheduler = "tcp://" + net.JoinHostPort(host, port)
 	}
 	if e.Workers == 0 {
 		r.fail(envWorkers, "the number of workers")
@@ -245,14 +277,16 @@ func (e *Environ) List() []string {
 	if e.Memory > 0 {
 		m[envMemory] = strconv.FormatUint(e.Memory, 10)
 	}
-	if host, port, ok := strings.Cut(strings.TrimPrefix(e.Scheduler, "tcp://"), ":"); ok &&
-		strings.HasPrefix(e.Scheduler, "tcp://") {
-		m[envRootHost], m[envRootPort] = host, port
+	if rest, tcp := strings.CutPrefix(e.Scheduler, "tcp://"); tcp {
+		if host, port, err := net.SplitHostPort(rest); err == nil {
+			m[envRootHost], m[envRootPort] = host, port
+		}
 	}
 	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys,
 		envEncrypt: e.Encrypt, envTrace: e.Trace,
 		envStatus:    e.Status,
-		envSnapshots: e.Snapshots, envRestore: e.Restore, envLauncher: e.Launcher} {
+		envSnapshots: e.Snapshots, envRestore: e.Restore, envLauncher: e.Launcher,
+		envInterface: e.Interface, envMeet: e.Meet} {
 		if v != "" {
 			m[name] = v
 		}
@@ -269,6 +303,9 @@ func (e *Environ) List() []string {
 	if e.Threads > 0 {
 		m[envThreads] = strconv.Itoa(e.Threads)
 	}
+	if e.Share > 0 {
+		m[envShare] = strconv.Itoa(e.Share)
+	}
 	if e.NoShared {
 		m[envShared] = "off"
 	}
@@ -277,6 +314,12 @@ func (e *Environ) List() []string {
 	}
 	if e.TraceEvery > 0 {
 		m[envEvery] = strconv.Itoa(e.TraceEvery)
+	}
+	if e.IPv6 {
+		m[envIPv6] = "on"
+	}
+	if e.Ports != (network.Ports{}) {
+		m[envPorts] = e.Ports.String()
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -58,14 +58,17 @@ func ExitCode(err error) int {
 
 // ExitError is the error of a job that ended because one of its processes ended.
 type ExitError struct {
-	Node wire.Node
-	Code int // exit code, or 128 plus the number of a signal
-	Runs int // number of times the process was started
+	Node wire.Node // nobody: the engine that started the processes does not tell
+	Code int       // exit code, or 128 plus the number of a signal
+	Runs int       // number of times the process was started
 }
 
 // Error names the process and its exit code.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("launch: %s ended with exit code %d after %d runs", e.Node, e.Code, e.Runs)
+	if e.Node.IsZero() {
+		text = fmt.Sprintf("launch: the job ended with exit code %d", e.Code)
+	}
 	switch e.Code {
 	case ExitUsage:
 		text += ": its arguments or its environment are wrong"

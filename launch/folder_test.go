@@ -27,10 +27,12 @@ func init() {
 		if w := os.Getenv("LAUNCH_TEST_WRAP"); w != "" {
 			self = w
 		}
-		l := launch.Local{Program: []string{self}, Workers: 1, Servers: 1, Encrypt: launch.EncryptCurve,
-			Dir: os.Getenv("LAUNCH_TEST_JOB"),
-			Env: []string{"LAUNCH_TEST_PLAY=" + os.Getenv("LAUNCH_TEST_THEN")}, Stdout: os.Stdout,
-			Stderr: os.Stderr}
+		l := launch.Local{Program: []string{self}, Workers: 1, Servers: 1,
+			Encrypt: launch.EncryptCurve,
+			Dir:     os.Getenv("LAUNCH_TEST_JOB"),
+			Env:     []string{"LAUNCH_TEST_PLAY=" + os.Getenv("LAUNCH_TEST_THEN")},
+			Stdout:  os.Stdout,
+			Stderr:  os.Stderr}
 		l.Started = func(n wire.Node, pid int) {
 			_ = os.WriteFile(filepath.Join(dir, n.Role.String()), []byte(strconv.Itoa(pid)), 0o600)
 		}

@@ -17,7 +17,8 @@ func TestHostileLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	h := Holder{PID: 17, Program: []string{"train", "--epochs", "3"}, Dir: "jobs/1", Began: time.Unix(1e9, 0).UTC()}
+	h := Holder{PID: 17, Program: []string{"train", "--epochs", "3"}, Dir: "jobs/1",
+		Began: time.Unix(1e9, 0).UTC()}
 	if err := writeHolder(f, h); err != nil {
 		t.Fatal(err)
 	}
@@ -25,13 +26,14 @@ func TestHostileLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hostile.Kind{Name: "lock of a job", Seeds: [][]byte{file}, Text: true, Decode: func(b []byte) error {
-		if err := os.WriteFile(f.Name(), b, 0o600); err != nil {
-			return err
-		}
-		readHolder(f)
-		return nil
-	}}.Run(t)
+	hostile.Kind{Name: "lock of a job", Seeds: [][]byte{file}, Text: true,
+		Decode: func(b []byte) error {
+			if err := os.WriteFile(f.Name(), b, 0o600); err != nil {
+				return err
+			}
+			readHolder(f)
+			return nil
+		}}.Run(t)
 }
 
 // TestHostileKeys reads damaged key files: the pair of a process, and the public keys of all.
@@ -41,7 +43,8 @@ func TestHostileKeys(t *testing.T) {
 	if err := MakeKeys(dir, 2, 2); err != nil {
 		t.Skip(err) // without ZeroMQ there are no keys
 	}
-	for name, path := range map[string]string{"key pair": keyFile(dir, self), "public keys": filepath.Join(dir, publicFile)} {
+	for name, path := range map[string]string{"key pair": keyFile(dir, self),
+		"public keys": filepath.Join(dir, publicFile)} {
 		file, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// inherited returns the variables that the processes of a job inherit from the launcher: all but
+// Inherited returns the variables that the processes of a job inherit from the launcher: all but
 // the description of a job, because the launcher itself may be part of another job. Intervals,
 // verbosity, the host, shared memory and the address of the status pages are inherited.
-func inherited(environ []string) []string {
+func Inherited(environ []string) []string {
 	jobs := []string{envRole, envWorkers, envServers, envRootHost, envRootPort, envWorkerID,
 		envServerID, envRank, envScheduler,
 		envJob, envReplicas, envPolicy, envBackups, envMemory, envDir, envKeys, envThreads,
-		envSnapshots, envRestore, envLauncher}
+		envSnapshots, envRestore, envLauncher, envMeet, envShare}
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(jobs, name)

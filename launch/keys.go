@@ -19,9 +19,9 @@ func keyFile(dir string, n wire.Node) string {
 	return filepath.Join(dir, strings.ReplaceAll(n.String(), " ", "-")+".json")
 }
 
-// MakeKeys writes the keys of a job into a folder: public.json, which every host needs, and one
-// file per process, which only the owner can read.
-func MakeKeys(dir string, workers, servers int) error {
+// KeyFiles makes the keys of a job and returns the contents of the files that MakeKeys writes, by
+// their names.
+func KeyFiles(workers, servers int) (map[string][]byte, error) {
 	nodes := []wire.Node{{Role: wire.Scheduler}}
 	for i := range servers {
 		nodes = append(nodes, wire.Node{Role: wire.Server, Rank: uint16(i)})
@@ -31,25 +31,46 @@ func MakeKeys(dir string, workers, servers int) error {
 	}
 	rings, err := zmq.NewKeyrings(nodes...)
 	if err != nil {
-		return fmt.Errorf("launch: %w", err)
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	files, public := map[string][]byte{}, map[string]string{}
+	for _, n := range nodes {
+		public[n.String()] = rings[n].Self.Public
+		if files[keyFile("", n)], err = encode(rings[n].Self); err != nil {
+			return nil, err
+		}
+	}
+	files[publicFile], err = encode(public)
+	return files, err
+}
+
+// MakeKeys writes the keys of a job into a folder: public.json, which every host needs, and one
+// file per process. Only the owner can read them.
+func MakeKeys(dir string, workers, servers int) error {
+	files, err := KeyFiles(workers, servers)
+	if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("launch: keys: %w", err)
 	}
-	public := map[string]string{}
-	for _, n := range nodes {
-		public[n.String()] = rings[n].Self.Public
-		if err := writeJSON(keyFile(dir, n), rings[n].Self); err != nil {
-			return err
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return fmt.Errorf("launch: keys: %w", err)
 		}
 	}
-	return writeJSON(filepath.Join(dir, publicFile), public)
+	return nil
 }
 
-// LoadKeys reads the keyring of a node from a folder that MakeKeys wrote.
+// LoadKeys reads the keyring of a node from a folder that MakeKeys wrote. It refuses a key that
+// other users of the host can read or replace.
 func LoadKeys(dir string, n wire.Node) (*zmq.Keyring, error) {
 	ring := &zmq.Keyring{Nodes: map[wire.Node]string{}}
-	if err := readJSON(keyFile(dir, n), &ring.Self); err != nil {
+	own := keyFile(dir, n)
+	if err := checkPrivate(own); err != nil {
+		return nil, err
+	}
+	if err := readJSON(own, &ring.Self); err != nil {
 		return nil, err
 	}
 	var public map[string]string
@@ -85,15 +106,13 @@ func parseNode(s string) (wire.Node, error) {
 	return wire.Node{}, fmt.Errorf("node %q, want scheduler, server N or worker N", s)
 }
 
-func writeJSON(path string, v any) error {
+// encode writes a value as JSON.
+func encode(v any) ([]byte, error) {
 	b, err := json.MarshalIndent(v, "", "\t")
-	if err == nil {
-		err = os.WriteFile(path, append(b, '\n'), 0o600)
-	}
 	if err != nil {
-		return fmt.Errorf("launch: keys: %w", err)
+		return nil, fmt.Errorf("launch: keys: %w", err)
 	}
-	return nil
+	return append(b, '\n'), nil
 }
 
 func readJSON(path string, v any) error {

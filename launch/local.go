@@ -10,6 +10,7 @@ import (
 
 	"gomx/device"
 	"gomx/kvstore/wire"
+	"gomx/launch/network"
 
 	"github.com/rs/zerolog"
 )
@@ -44,6 +45,16 @@ type Local struct {
 	// Dir is a folder for the files that the processes share, kept at the end; two jobs cannot
 	// share one. Empty: a temporary folder, which the next launcher removes if this one is killed.
 	Dir string
+
+	// Remote starts the processes on other hosts; nil: on this machine. Their connections are
+	// always encrypted, with keys made for this run; TCP, Keys and Threads of 0 have no meaning
+	// then, and EncryptOff is EncryptBulk.
+	Remote *Remote
+	// Ports are the ports at which processes on other hosts listen. The zero value is every port.
+	Ports network.Ports
+	// Logs is a folder for the output of the processes, one file for each, to which a process that
+	// is started again appends; empty: none.
+	Logs string
 
 	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: none. With
 	// Resume the job continues from the last complete snapshot, if there is any.
@@ -93,7 +104,7 @@ func (l *Local) validate() error {
 		l.Grace = defaultGrace
 	}
 	l.Replicas = max(1, l.Replicas)
-	if l.Threads == 0 {
+	if l.Threads == 0 && l.Remote == nil {
 		// All servers together are about as busy as one worker.
 		l.Threads = max(1, device.Cores()/(l.Workers+1))
 	}
@@ -127,17 +138,19 @@ func (l Local) Run(ctx context.Context) error {
 	job.guard.run()
 	defer job.guard.end()
 
-	nodes := []wire.Node{{Role: wire.Scheduler}}
-	for i := range l.Servers {
-		nodes = append(nodes, wire.Node{Role: wire.Server, Rank: uint16(i)})
-	}
 	var helpers, workers sync.WaitGroup
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	working, stopWorking := context.WithCancel(ctx)
 	defer stopWorking()
 	job.stopWorking, job.stopServing = stopWorking, stopServing
-	for _, n := range nodes {
+	helpers.Go(func() { job.keep(serving, cancel, wire.Node{Role: wire.Scheduler}) })
+	if err := job.awaitScheduler(ctx); err != nil {
+		cancel(err)
+		stopServing()
+	}
+	for i := range l.Servers {
+		n := wire.Node{Role: wire.Server, Rank: uint16(i)}
 		helpers.Go(func() { job.keep(serving, cancel, n) })
 	}
 	for i := range l.Workers {
@@ -155,5 +168,6 @@ func (l Local) Run(ctx context.Context) error {
 	job.finish()
 	<-done
 	timer.Stop()
+	job.cleanHosts()
 	return context.Cause(ctx)
 }

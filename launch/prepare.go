@@ -14,10 +14,13 @@ import (
 // job is a running Local.
 type job struct {
 	*Local
-	env   Environ
+	away  *away // nil if the processes run on this machine
 	guard guardian
 	mu    sync.Mutex // serializes lines of output
 	over  chan struct{}
+
+	envMu sync.Mutex // guards env while processes run
+	env   Environ
 
 	locks  []*os.File // locks of the folders that belong to this job
 	remove []string   // folders to remove at the end
@@ -57,6 +60,12 @@ func (j *job) folders() error {
 		j.env.Status = statusHost(addr)
 		j.Log.Warn().Str("address", addr).Msg(
 			"GOMX_STATUS names one port for all processes: each takes a free one instead")
+	}
+	if l.Remote != nil {
+		if err := j.remote(); err != nil {
+			return err
+		}
+		return j.snapshots()
 	}
 	if l.Keys == "" && (l.Encrypt == EncryptBulk || l.Encrypt == EncryptCurve) {
 		j.env.Keys = filepath.Join(dir, "keys")

@@ -3,7 +3,6 @@ package launch
 import (
 	"bytes"
 	"errors"
-	"io"
 	"os/exec"
 	"sync"
 	"time"
@@ -19,7 +18,7 @@ type process struct {
 
 // start runs a command and copies its lines, with a prefix, to out and errs. It must be called on
 // the thread of guardian, which outlives the child.
-func start(cmd *exec.Cmd, out, errs *output) (*process, error) {
+func start(cmd *exec.Cmd, out, errs liner) (*process, error) {
 	p := &process{cmd: cmd, exited: make(chan struct{})}
 	p.out = []*prefixer{{to: out}, {to: errs}}
 	cmd.Stdout, cmd.Stderr = p.out[0], p.out[1]
@@ -39,6 +38,16 @@ func start(cmd *exec.Cmd, out, errs *output) (*process, error) {
 	return p, nil
 }
 
+// endWithin waits for the end of a process, and ends its group after a time.
+func (p *process) endWithin(cmd *exec.Cmd, d time.Duration) {
+	select {
+	case <-p.exited:
+	case <-time.After(d):
+		endGroup(cmd)
+		<-p.exited
+	}
+}
+
 // code returns the exit code, or 128 plus the number of the signal. It may be called after exited
 // is closed.
 func (p *process) code() int {
@@ -55,16 +64,12 @@ func (p *process) code() int {
 	return exit.ExitCode()
 }
 
-// output is a writer with the prefix of one process. Several processes share w and its mutex mu.
-type output struct {
-	mu     *sync.Mutex
-	w      io.Writer
-	prefix string
-}
+// liner takes whole lines, without the newline.
+type liner interface{ line(b []byte) }
 
-// prefixer writes whole lines with the prefix of one process.
+// prefixer cuts the output of one process into lines.
 type prefixer struct {
-	to *output
+	to liner
 
 	mu   sync.Mutex
 	rest []byte
@@ -100,13 +105,4 @@ func (p *prefixer) flush() {
 		p.to.line(p.rest)
 		p.rest = nil
 	}
-}
-
-func (o *output) line(b []byte) {
-	line := make([]byte, 0, len(o.prefix)+len(b)+1)
-	line = append(append(append(line, o.prefix...), bytes.TrimSuffix(b, []byte("\r"))...), '\n')
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	// An error is ignored: the job outlives its terminal.
-	_, _ = o.w.Write(line)
 }

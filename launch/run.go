@@ -33,8 +33,19 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	}
 	ctx, stop := withLauncher(ctx, e.Launcher)
 	defer stop()
-	limitCores(e.Threads)
+	limitCores(e.cores())
 	if err := checkFiles("a "+e.Role.String(), filesFor(e.Role, e.Workers, e.Servers)); err != nil {
+		return err
+	}
+	if e.place.Engine != "" {
+		return e.runRank(ctx, work)
+	}
+	return e.run(ctx, work)
+}
+
+// run plays the role. The address of the scheduler is known.
+func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error) error {
+	if err := e.findHost(ctx); err != nil {
 		return err
 	}
 	if e.Role != wire.Scheduler && e.Rank < 0 {
@@ -52,7 +63,8 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	}
 	job, err := kvstore.Join(ctx, cfg)
 	if errors.Is(err, ps.ErrOver) {
-		// A process in this place has done its work, and was killed between its goodbye and its end.
+		// A process in this place has done its work, and was killed between its goodbye and its
+		// end.
 		cfg.Log.Info().Err(err).Msg("nothing to do")
 		return nil
 	}
@@ -72,6 +84,15 @@ func abandoned(err, giving error) error {
 		return err
 	}
 	return fmt.Errorf("%w (leaving the job: %v)", err, giving)
+}
+
+// cores returns the number of cores for the kernels of this process, 0 for all. If only the number
+// of workers on this host is known, all servers of the host together get the share of one worker.
+func (e *Environ) cores() int {
+	if e.Threads == 0 && e.Share > 0 {
+		return max(1, device.Cores()/(e.Share+1))
+	}
+	return e.Threads
 }
 
 // limitCores lets the kernels of this process use n cores, 0 for all. Goroutines still run on all
@@ -118,7 +139,10 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	if e.Shrink {
 		c.Policy = ps.Shrink
 	}
-	opt := zmq.Options{Advertise: e.Host, Dedicated: e.dedicated()}
+	opt := zmq.Options{Advertise: e.Host, Dedicated: e.dedicated(), IPv6: e.IPv6}
+	if e.Role == wire.Scheduler {
+		opt.Advertise, c.Listening = e.schedulerHost(), e.announce
+	}
 	if e.Keys != "" {
 		if opt.Keys, err = LoadKeys(e.Keys, node); err != nil {
 			return c, nil, err
@@ -163,7 +187,7 @@ func (e *Environ) askRank(ctx context.Context) error {
 		ID: e.Job, Workers: e.Workers, Servers: e.Servers,
 		Listen: zmq.NoListen, Log: e.log(node),
 		Open: func(t transport.Config) (transport.Endpoint, error) {
-			return zmq.Open(t, zmq.Options{})
+			return zmq.Open(t, zmq.Options{IPv6: e.IPv6})
 		}})
 	if err != nil {
 		return err
@@ -175,8 +199,8 @@ func (e *Environ) askRank(ctx context.Context) error {
 // dedicated reports whether waiting for messages may occupy a processor of the Go scheduler. It may
 // in a server, which has little other work, and in a worker whose kernels leave a core free.
 func (e *Environ) dedicated() bool {
-	return e.Role == wire.Server || e.Role == wire.Worker && e.Threads > 0 &&
-		e.Threads < runtime.GOMAXPROCS(0)
+	n := e.cores()
+	return e.Role == wire.Server || e.Role == wire.Worker && n > 0 && n < runtime.GOMAXPROCS(0)
 }
 
 // opener opens endpoints of ZeroMQ. Between servers and workers, TLS encrypts payloads if there are
@@ -191,22 +215,6 @@ func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
 	return func(t transport.Config) (transport.Endpoint, error) {
 		return shm.Open(t, shm.Options{Base: base})
 	}
-}
-
-// listen returns the address at which a process listens. A worker does not listen. A server listens
-// on a local socket if the scheduler does, else on TCP.
-func (e *Environ) listen(n wire.Node) string {
-	switch {
-	case n.Role == wire.Scheduler:
-		return e.Scheduler
-	case n.Role == wire.Worker:
-		return zmq.NoListen
-	case strings.HasPrefix(e.Scheduler, "ipc:"):
-		return "ipc"
-	case e.Host != "":
-		return "tcp://0.0.0.0:0"
-	}
-	return "" // the loopback
 }
 
 // statusFile is the file to which a process writes the address of its health and metrics pages.

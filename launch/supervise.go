@@ -3,8 +3,6 @@ package launch
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"sync"
 	"syscall"
@@ -79,14 +77,20 @@ func (j *job) once(until context.Context, n wire.Node) (int, error) {
 	if until.Err() != nil {
 		return ExitRetry, nil
 	}
-	cmd := exec.Command(j.Program[0], j.Program[1:]...)
-	cmd.Env = append(append(inherited(os.Environ()), j.Env...), j.env.For(n)...)
-	prefix := fmt.Sprintf("[%s] ", n)
+	log, err := openLog(j.Logs, n.String())
+	if err != nil {
+		return 0, err
+	}
+	defer log.close()
+	cmd, signal := j.command(n)
+	out := output{mu: &j.mu, w: j.Stdout, prefix: fmt.Sprintf("[%s] ", n), log: log}
+	if j.away != nil && n.Role == wire.Scheduler {
+		out.watch = j.away.watch
+	}
+	errs := out
+	errs.w = j.Stderr
 	var p *process
-	var err error
-	j.guard.do(func() {
-		p, err = start(cmd, &output{&j.mu, j.Stdout, prefix}, &output{&j.mu, j.Stderr, prefix})
-	})
+	j.guard.do(func() { p, err = start(cmd, &out, &errs) })
 	if err != nil {
 		return 0, err
 	}
@@ -98,15 +102,19 @@ func (j *job) once(until context.Context, n wire.Node) (int, error) {
 		return p.code(), nil
 	case <-until.Done():
 	}
-	signalGroup(cmd, syscall.SIGTERM)
+	signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
 	case <-time.After(j.Grace):
-		endGroup(cmd)
-		<-p.exited
+		signal(syscall.SIGKILL)
+		p.endWithin(cmd, killFor)
 	}
 	return p.code(), nil
 }
+
+// killFor is the time within which a process must have ended after SIGKILL. The client that runs a
+// process on a host that does not answer is ended then.
+const killFor = 2 * time.Second
 
 // guardian is the thread that starts the processes. The kernel kills them when this thread ends, so
 // it must live as long as they do.
