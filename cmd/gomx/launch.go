@@ -23,16 +23,29 @@ type launchFlags struct {
 	verbose int
 	servers int
 	memory  uint64 // MiB
+	via     viaFlags
 }
 
 func launchCommand(log zerolog.Logger) *cobra.Command {
 	var f launchFlags
 	cmd := &cobra.Command{
 		Use:   "launch -n WORKERS [-s SERVERS] [flags] -- PROGRAM [ARGUMENTS]",
-		Short: "Run a distributed program as processes of this machine",
-		Long: `Run a program as the scheduler, the servers and the workers of a job on this machine.
-All processes run the same program; the environment (DMLC_ROLE and other variables) gives each its
-role. The name of a process precedes each line that it prints.
+		Short: "Run a distributed program on this machine or on several hosts",
+		Long: `Run a program as the scheduler, the servers and the workers of a job. All processes run
+the same program; the environment (DMLC_ROLE and other variables) gives each its role. The name of a
+process precedes each line that it prints.
+
+Without --via all processes run on this machine. Other engines start them on several hosts:
+
+  --via ssh    with the ssh client, on the hosts of the file --hosts. A line of the file is a host,
+               perhaps with slots=N (number of workers), address=A (address for the other processes)
+               and interface=NAME. The program and the working directory must exist on every host.
+  --via mpi    with mpirun of Open MPI
+  --via slurm  with srun of Slurm
+  --via k8s    as an Indexed Job of Kubernetes. Only --dry-run works: it prints the job as YAML, and
+               with --output it writes a folder for kubectl apply -k.
+
+Connections between hosts are always encrypted, with keys made for this run.
 
 A process is started again when it ends by a signal, when it crashes (a crashed Go program has exit
 code 2) or when memory runs out. With --replicas 2 training goes on when a server dies. A process
@@ -51,7 +64,11 @@ for a flag that the program does not have.
 The exit code of gomx launch is 0 when all workers end with 0, 2 for a mistake in the arguments,
 75 when running the job again may help (with --resume if it has snapshots), and otherwise the exit
 code of the process that ended the job.`,
-		Example: "  gomx launch -n 3 -s 2 --replicas 2 -- ./mnist --kvstore dist_sync\n  gomx top",
+		Example: `  gomx launch -n 3 -s 2 --replicas 2 -- ./mnist --kvstore dist_sync
+  gomx launch --via ssh --hosts hosts.txt -n 8 -s 2 --logs logs -- ./mnist
+  gomx launch --via slurm -n 8 -s 2 --dir /shared/jobs -- ./mnist
+  gomx launch --via k8s -n 8 -s 2 --image registry/mnist:1 --dry-run -- mnist > job.yaml
+  gomx top`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("no program to run: " + cmd.UseLine())}
@@ -99,6 +116,7 @@ code of the process that ended the job.`,
 	flags.DurationVar(&l.Patience, "patience", 0,
 		"time after which a job ends that has no scheduler, or no copy of a part of the "+
 			"parameters (default 1m40s)")
+	f.via.add(flags, l)
 	flags.IntVarP(&f.verbose, "verbose", "v", 0,
 		"log of the processes: 1 for changes of state, 2 for details")
 	return cmd
@@ -139,5 +157,5 @@ func (f *launchFlags) run(ctx context.Context) error {
 	l.Stdout, l.Stderr = os.Stdout, os.Stderr
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return l.Run(ctx)
+	return f.via.run(ctx, l)
 }
