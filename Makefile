@@ -5,7 +5,10 @@ GOLDEN ?= ../shared/golden
 CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos resume resume-jobs generate lint rename rename-check release
+JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
+PROGRAMS ?= ./cmd/gomx ./examples/mnist
+
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos resume resume-jobs generate lint rename rename-check release image test-jobs job-deps
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -77,6 +80,18 @@ resume: deps ## 100 runs of Fit, 50 loops of gluon and 50 jobs, killed at random
 	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./module -resume.runs 100
 	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./gluon -resume.runs 50
 	$(GO) test -timeout 60m -v -count=1 -run 'TestFitResumes$$' ./launch -fit.runs 50
+
+job-deps: deps ## what the tests with real daemons need: ssh, Open MPI and Slurm by apt, the schemas of Kubernetes by pip
+	$(MAKE) deps PACKAGES="$(JOB_PACKAGES)"
+	@[ -x .cache/jobs/bin/kubernetes-validate ] || { python3 -m venv .cache/jobs && .cache/jobs/bin/pip install -q kubernetes-validate==1.37.0; }
+
+test-jobs: job-deps ## jobs started by ssh, mpirun, srun and from the YAML for Kubernetes, over network namespaces; needs root
+	$(GO) test -timeout 30m -count=1 ./launch/... ./internal/hosts -run 'MPI|Slurm|SSH|K8s|Image|Hosts'
+
+image: deps ## a container image in dist/gomx.oci.tar with PROGRAMS and their libraries: make image PROGRAMS="./cmd/gomx ./myprogram"
+	@rm -rf dist/image && mkdir -p dist/image
+	$(GO) build -o dist/image/ $(PROGRAMS)
+	$(GO) run ./internal/mkimage -o dist/gomx.oci.tar $(foreach p,$(PROGRAMS),dist/image/$(notdir $(p)))
 
 generate: ## functions and tables made from the operator registry
 	$(GO) generate ./...
