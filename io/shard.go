@@ -13,11 +13,24 @@ type Sharder interface {
 	Sharded() bool
 }
 
+// Resharder is a Sharder whose epoch can be shared out anew while it is under way, because workers
+// have come or gone. Every batch of the epoch is then in exactly one part.
+type Resharder interface {
+	Sharder
+	// Reshard shares out the rest of the present epoch, from a batch of the whole epoch on, counted
+	// from 0, and all later epochs: the part gets the batches from+part, from+part+parts and so on.
+	// No batch is left out: in the last round of an epoch some parts may have none.
+	Reshard(part, parts, from int) error
+}
+
 // share is the part of a Table's epochs that is read. The zero value is the whole.
 type share struct {
 	set         bool
 	part, parts int
-	// number of the next batch of the epoch, and number at which its last complete round ends
+	exact       bool // no batch is left out
+	from        int  // batch of the whole epoch at which the present shares begin
+	// number of the next batch of the epoch, and number at which its last round ends: without exact
+	// its last complete one
 	at, end int
 	running bool
 }
@@ -59,22 +72,73 @@ func (b *BucketSentences) Sharded() bool { return b.share.set }
 // next returns the next batch of the part, as order.next does for the whole.
 func (t *Table) next(idx []int) (pad int, ok bool) {
 	s := &t.share
-	if s.parts <= 1 {
+	if s.parts <= 1 && !s.exact {
 		return t.ord.next(idx)
 	}
 	if !s.running {
 		n := t.ord.batches()
-		s.at, s.end, s.running = 0, n-n%s.parts, true
+		s.at, s.from, s.end, s.running = 0, 0, n, true
+		if !s.exact {
+			s.end -= n % s.parts
+		}
 	}
 	for {
 		// Take the batches after the last round too, so that the epoch ends as it does without
 		// parts.
 		pad, ok = t.ord.next(idx)
 		s.at++
-		if !ok || s.at <= s.end && (s.at-1)%s.parts == s.part {
+		if !ok || s.at > s.from && s.at <= s.end && (s.at-1-s.from)%s.parts == s.part {
 			return pad, ok
 		}
 	}
+}
+
+// Reshard implements Resharder.
+func (t *Table) Reshard(part, parts, from int) error {
+	if parts < 1 || part < 0 || part >= parts {
+		return fmt.Errorf("io: Reshard: part %d of %d, want a part below their number", part, parts)
+	}
+	o, s := t.ord, &t.share
+	at, whole := 0, o.batches()
+	switch {
+	case !o.used:
+	case o.last == RollOver || o.last == Round:
+		return fmt.Errorf("io: Reshard: an epoch with %v depends on the one before: share it out "+
+			"anew before its first batch", o.last)
+	case s.running:
+		at = s.at
+	default:
+		at = (o.pos + o.batch - 1) / o.batch
+	}
+	if from < 0 || from > whole {
+		return fmt.Errorf("io: Reshard: from batch %d of %d", from, whole)
+	}
+	if at > from { // this worker is ahead: it begins the epoch again
+		o.seek(o.epoch)
+		at = 0
+	}
+	o.used = true
+	*s = share{set: true, part: part, parts: parts, exact: true, from: from, at: at, end: whole,
+		running: true}
+	return nil
+}
+
+// Reshard implements Resharder, if the underlying iterator does. Batches that are prepared are
+// dropped.
+func (p *Prefetcher) Reshard(part, parts, from int) error {
+	r, ok := p.it.(Resharder)
+	if !ok {
+		return fmt.Errorf("io: Prefetch: %T has no Reshard method", p.it)
+	}
+	p.halt()
+	if it, ok := p.it.(Stateful); ok && p.begun != nil {
+		if err := it.SetState(p.begun); err != nil { // it may be in the next epoch already
+			return err
+		}
+	}
+	p.forget()
+	p.end, p.moved = nil, true
+	return r.Reshard(part, parts, from)
 }
 
 // Shard implements Sharder, if the underlying iterator does.

@@ -59,13 +59,16 @@ type tableState struct {
 	Batch   int   `json:"batch"` // number of the next batch, if the epoch has several parts
 	End     int   `json:"end"`
 	Running bool  `json:"running"`
+	From    int   `json:"from,omitempty"` // of shares that were made anew
+	Exact   bool  `json:"exact,omitempty"`
 }
 
 // state returns the configuration and the position of the table.
 func (t *Table) state() tableState {
 	o, s := t.ord, &t.share
 	return tableState{o.n, o.batch, o.last.String(), o.shuffle, o.seed, s.part, s.parts,
-		o.epoch, o.pos, slices.Clone(o.left), o.skip, o.used, o.done, s.at, s.end, s.running}
+		o.epoch, o.pos, slices.Clone(o.left), o.skip, o.used, o.done, s.at, s.end, s.running,
+		s.from, s.exact}
 }
 
 // State implements Stateful.
@@ -90,6 +93,7 @@ func (t *Table) SetState(state []byte) error {
 	o := t.ord
 	o.epoch, o.pos, o.left, o.skip, o.used, o.done = s.Epoch, s.At, s.Left, s.Skip, s.Used, s.Done
 	t.share.at, t.share.end, t.share.running = s.Batch, s.End, s.Running
+	t.share.from, t.share.exact = s.From, s.Exact
 	o.arrange()
 	return nil
 }

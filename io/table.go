@@ -254,5 +254,16 @@ func (t *Table) BatchSize() int { return t.ord.batch }
 // Samples returns the number of samples in the data set.
 func (t *Table) Samples() int { return t.ord.n }
 
-// Batches returns the number of batches of the current epoch, or of this part of it.
-func (t *Table) Batches() int { return t.ord.batches() / max(1, t.share.parts) }
+// Batches returns the number of batches of the current epoch, or of this part of it. After Reshard
+// it is the number of rounds that are left from there on: the batches of the part that has most.
+func (t *Table) Batches() int {
+	s := &t.share
+	if !s.exact {
+		return t.ord.batches() / max(1, s.parts)
+	}
+	left := t.ord.batches()
+	if s.running {
+		left = s.end - s.from
+	}
+	return (left + s.parts - 1) / s.parts
+}

@@ -30,6 +30,8 @@ type dist struct {
 	version uint64 // of the last spec
 	method  compress.Method
 	closed  bool
+
+	vote vote // used by the goroutine that calls Regroup
 }
 
 // openDist opens the store that a job shares.
@@ -143,7 +145,8 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole",
 			len(value), maxSlice, o.Name()))
 	}
-	spec := worker.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct, Whole: k.whole}
+	spec := worker.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct,
+		Whole: k.whole}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return s.job.worker.Init(now, k.id, spec, value, deadline)
 	})

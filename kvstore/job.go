@@ -20,10 +20,11 @@ type Job struct {
 	worker *worker.Worker
 
 	// Guarded by driver.mu.
-	waits  map[uint64]ender
-	tells  map[uint64]func(*wire.Message)
-	asked  uint64
-	opened bool // by a store
+	waits   map[uint64]ender
+	tells   map[uint64]func(*wire.Message)
+	asked   uint64
+	opened  bool // by a store
+	elastic bool // the program calls Regroup, or its store has no rounds
 }
 
 // joinTimeout is how long a worker waits for a job to have servers, unless its context ends before.
@@ -69,7 +70,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	}
 	j.worker = w
 	j.driver.on.last = func() { w.Leave() } // ends the calls that have not ended
-	if err := j.driver.serveStatus(&c, workerPage(j.driver, w)); err != nil {
+	if err := j.driver.serveStatus(&c, workerPage(j.driver, w), nil); err != nil {
 		return nil, closing(err, j.driver)
 	}
 	j.driver.start(w)
@@ -77,6 +78,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 		return nil, closing(fmt.Errorf("kvstore: %s joins the job: %w", c.Node, err), j.driver)
 	}
 	j.driver.do(func() { j.driver.on.watch.Resume(w.Resumed()) }, nil)
+	c.onDrain(j.drain)
 	return j, nil
 }
 
@@ -92,7 +94,7 @@ func closing(err error, d *driver) error {
 // Rank returns the worker's number.
 func (j *Job) Rank() int { return int(j.cfg.Node.Rank) }
 
-// Workers returns how many workers the job has.
+// Workers returns how many workers the job began with.
 func (j *Job) Workers() int { return j.cfg.Workers }
 
 // Snapshots returns the folder for snapshots of the job, empty if it has none: see Snapshotter.

@@ -22,6 +22,8 @@ type JobConfig struct {
 	Scheduler string    // address of the scheduler; where the scheduler itself listens
 	ID        uint64    // messages of other jobs are dropped
 
+	// Workers and Servers are the numbers with which the job begins. Processes with higher ranks
+	// may come later: see Elastic.
 	Workers  int
 	Servers  int
 	Replicas int       // copies of every shard, 1 or 2; 0: 1
@@ -67,6 +69,10 @@ type JobConfig struct {
 	// Announce is called with the address of health and metrics once they are served.
 	Announce func(addr string)
 	Log      zerolog.Logger
+	// OnDrain is given a function that asks the process to leave the job, once it has a place. The
+	// function reports false when the process cannot leave without loss: it ends at once then. Nil:
+	// the process is never asked.
+	OnDrain func(drain func() bool)
 }
 
 func (c *JobConfig) validate() error {
@@ -84,10 +90,8 @@ func (c *JobConfig) validate() error {
 	case c.Backups < 0 || c.Backups >= c.Workers:
 		return fmt.Errorf("kvstore: rounds without the slowest %d of %d workers, want fewer",
 			c.Backups, c.Workers)
-	case c.Node.Role == wire.Server && int(c.Node.Rank) >= c.Servers, c.Node.Role == wire.Worker &&
-		int(c.Node.Rank) >= c.Workers:
-		return fmt.Errorf("kvstore: %s in a job of %d workers and %d servers", c.Node, c.Workers,
-			c.Servers)
+	case c.Node.Role != wire.Scheduler && c.Node.Rank >= maxRank:
+		return fmt.Errorf("kvstore: %s, want a rank below %d", c.Node, maxRank)
 	case c.Node.Role != wire.Scheduler && c.Scheduler == "":
 		return fmt.Errorf("kvstore: %s does not know where the scheduler is", c.Node)
 	}
@@ -105,6 +109,16 @@ func (c *JobConfig) timing() ps.Timing {
 	return ps.Timing{Heartbeat: ps.Time(c.Heartbeat), Dead: ps.Time(c.Dead),
 		Patience: ps.Time(c.Patience)}
 }
+
+// onDrain passes on the function that asks this process to leave.
+func (c *JobConfig) onDrain(drain func() bool) {
+	if c.OnDrain != nil {
+		c.OnDrain(drain)
+	}
+}
+
+// maxRank bounds the ranks of processes that come later: guests have higher ones.
+const maxRank = 1 << 12
 
 // maxSlice is the size in bytes of the longest slice; a key that is not sliced is one slice. The
 // messages that copy a shard hold a slice, its value before, and the optimizer's state: up to six
@@ -132,4 +146,12 @@ func nonce() uint64 {
 
 // shards is how many shards a job has: more than one per server, so that the load of a server that
 // dies is shared by the others.
-func (c *JobConfig) shards() int { return min(c.Servers*max(1, c.Servers-1), 4*c.Servers) }
+// A job that continues from a snapshot has as many as the snapshot.
+func (c *JobConfig) shards() int {
+	if c.Restore != "" {
+		if m, err := readManifest(c.Restore); err == nil {
+			return len(m.Files)
+		}
+	}
+	return min(c.Servers*max(1, c.Servers-1), 4*c.Servers)
+}

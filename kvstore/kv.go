@@ -64,6 +64,26 @@ func (kv *KV) Sums() bool {
 	return !ok || m.Sums()
 }
 
+// Group returns the workers that share the data: all of them in a store that is not Elastic.
+func (kv *KV) Group() Group {
+	if e, ok := kv.Store.(Elastic); ok {
+		return e.Group()
+	}
+	g := Group{}
+	for r := range kv.NumWorkers() {
+		g.Ranks = append(g.Ranks, r)
+	}
+	return g
+}
+
+// Regroup implements Elastic. Other stores never change.
+func (kv *KV) Regroup(ctx context.Context, note []byte) (Group, bool, error) {
+	if e, ok := kv.Store.(Elastic); ok {
+		return e.Regroup(ctx, note)
+	}
+	return kv.Group(), false, nil
+}
+
 // Barrier implements Synchronizer.
 func (kv *KV) Barrier(ctx context.Context) error {
 	s, err := Need[Synchronizer](kv, "Barrier")

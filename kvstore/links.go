@@ -48,7 +48,7 @@ func (d *driver) link(v *wire.View) {
 func holds(v *wire.View, m *wire.Member) bool {
 	me := wire.Replica{Server: m.Node.Rank, Incarnation: m.Incarnation}
 	for i := range v.Shards {
-		if v.Shards[i].Primary == me || v.Shards[i].Backup == me {
+		if v.Shards[i].Primary == me || v.Shards[i].Backup == me || v.Shards[i].Third == me {
 			return true
 		}
 	}

@@ -91,7 +91,8 @@ func serveScheduler(ctx context.Context, c JobConfig) error {
 	if c.Listening != nil {
 		c.Listening(d.ep.Addr())
 	}
-	if err := d.serveStatus(&c, schedulerPage(d, s)); err != nil {
+	if err := d.serveStatus(&c, schedulerPage(d, s),
+		ordersPage(d, s, c.ID)); err != nil {
 		return closing(err, d)
 	}
 	d.start(&scheduler{s})
@@ -176,7 +177,9 @@ func serveServer(ctx context.Context, c JobConfig) error {
 		switch {
 		case s.Fenced():
 			e.end(ErrReplaced)
-		case v.Member(c.Node).Left, over(v) && s.Incarnation() == 0:
+		case v.Member(c.Node).Left && s.Incarnation() != 0 && !over(v):
+			e.end(ErrLeft)
+		case v.Member(c.Node).Left && s.Incarnation() != 0, over(v) && s.Incarnation() == 0:
 			e.end(nil)
 		case ps.LostError(v) != nil:
 			e.end(fmt.Errorf("kvstore: %w", ps.LostError(v)))
@@ -187,10 +190,15 @@ func serveServer(ctx context.Context, c JobConfig) error {
 		}
 	}
 	d.on.tell = func(from wire.Node, m *wire.Message) { d.answer(s, u, from, m) }
-	if err := d.serveStatus(&c, serverPage(d, s)); err != nil {
+	if err := d.serveStatus(&c, serverPage(d, s), nil); err != nil {
 		return closing(err, d)
 	}
 	d.start(s)
+	c.onDrain(func() bool {
+		can := false
+		d.do(func() { can = s.WantLeave() }, nil)
+		return can
+	})
 	err = e.wait(ctx)
 	if closeErr := d.close(); err == nil {
 		err = closeErr
@@ -200,12 +208,7 @@ func serveServer(ctx context.Context, c JobConfig) error {
 
 // over reports whether all workers have left.
 func over(v *wire.View) bool {
-	for i := range v.Workers {
-		if !v.Workers[i].Left {
-			return false
-		}
-	}
-	return len(v.Workers) > 0
+	return len(v.Workers) > 0 && v.Over()
 }
 
 // updaters holds an updater per copy of a shard on a server. The machine asks for one whenever it

@@ -1,15 +1,20 @@
 package kvstore
 
 import (
+	"bytes"
 	"context"
+	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
+	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/sched"
 	"gomx/kvstore/ps/server"
 	"gomx/kvstore/ps/worker"
@@ -32,6 +37,17 @@ type Status struct {
 	Members     []StatusMember   `json:"members,omitempty"` // of a scheduler
 	Shards      []StatusShard    `json:"shards,omitempty"`
 	Copies      []StatusCopy     `json:"copies,omitempty"` // of a server, for /status?copies
+	Group       *StatusGroup     `json:"group,omitempty"`  // of a scheduler
+}
+
+// StatusGroup is the group of workers that rounds wait for, and the size that the job is to have.
+type StatusGroup struct {
+	Number uint64   `json:"number"`
+	Round  uint64   `json:"round"` // rounds before its last change
+	Ranks  []uint16 `json:"ranks"`
+	// places of workers and servers that the job is to have; 0: as many as it began with
+	Workers uint32 `json:"workers"`
+	Servers uint32 `json:"servers"`
 }
 
 // StatusMember is the state of a process as the scheduler knows it.
@@ -40,6 +56,8 @@ type StatusMember struct {
 	Incarnation uint32  `json:"incarnation"`
 	Alive       bool    `json:"alive"`
 	Left        bool    `json:"left"`
+	Waits       bool    `json:"waits"`  // is not in the group yet
+	Leaves      bool    `json:"leaves"` // is to leave
 	Silent      float64 `json:"silent"` // seconds since it was heard of
 	Clock       uint64  `json:"clock"`
 	Queue       uint64  `json:"queue"`  // bytes held for others
@@ -56,6 +74,7 @@ type StatusShard struct {
 	InSync  bool   `json:"in_sync"`
 	Lost    bool   `json:"lost"`
 	Swapped bool   `json:"swapped"` // primary and backup change places just now
+	Third   int    `json:"third"`   // copy that is to take the place of the backup
 }
 
 // StatusCopy is the state of a server's copy of a shard. Copies with the same index have the same
@@ -132,7 +151,8 @@ func schedulerPage(_ *driver, s *sched.Scheduler) page {
 			for _, m := range list {
 				h, silent := s.Heartbeat(m.Node)
 				st.Members = append(st.Members, StatusMember{Node: m.Node.String(),
-					Incarnation: m.Incarnation, Alive: m.Alive, Left: m.Left,
+					Incarnation: m.Incarnation, Alive: m.Alive, Left: m.Left, Waits: m.Waits,
+					Leaves: m.Leaves,
 					Silent: time.Duration(silent).Seconds(), Clock: h.Clock, Queue: h.Queue,
 					Parked: h.Parked, Waiting: h.Waiting})
 			}
@@ -140,14 +160,19 @@ func schedulerPage(_ *driver, s *sched.Scheduler) page {
 		add(v.Servers)
 		add(v.Workers)
 		st.Stats = map[string]uint64{"Barriers": v.Barrier}
+		st.Group = &StatusGroup{Number: v.Group.Number, Round: v.Group.Round,
+			Ranks: v.Group.Ranks, Workers: v.WantWorkers, Servers: v.WantServers}
 		for _, sh := range v.Shards {
-			x := StatusShard{Epoch: sh.Epoch, Primary: -1, Backup: -1, InSync: sh.InSync,
+			x := StatusShard{Epoch: sh.Epoch, Primary: -1, Backup: -1, Third: -1, InSync: sh.InSync,
 				Lost: sh.Lost, Swapped: sh.Swapped}
 			if !sh.Primary.IsZero() {
 				x.Primary = int(sh.Primary.Server)
 			}
 			if !sh.Backup.IsZero() {
 				x.Backup = int(sh.Backup.Server)
+			}
+			if !sh.Third.IsZero() {
+				x.Third = int(sh.Third.Server)
 			}
 			st.Shards = append(st.Shards, x)
 		}
@@ -190,7 +215,7 @@ func (d *driver) status(p page) Status {
 const idleTimeout = 15 * time.Second
 
 // serveStatus begins to serve the pages, if the job wants them.
-func (d *driver) serveStatus(c *JobConfig, p page) error {
+func (d *driver) serveStatus(c *JobConfig, p page, orders http.HandlerFunc) error {
 	if c.Status == "" {
 		return nil
 	}
@@ -221,6 +246,9 @@ func (d *driver) serveStatus(c *JobConfig, p page) error {
 		// A reader that has gone away is no reason to do anything.
 		_ = json.NewEncoder(w).Encode(st)
 	})
+	if orders != nil {
+		mux.HandleFunc("POST /orders", orders)
+	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 *
 		time.Second, IdleTimeout: idleTimeout}
 	d.pages = server
@@ -251,4 +279,97 @@ func ReadStatus(ctx context.Context, addr string) (st Status, err error) {
 		return st, fmt.Errorf("%s answers %s", addr, resp.Status)
 	}
 	return st, json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st)
+}
+
+// Order changes the members of a running job.
+type Order struct {
+	// Workers and Servers are the numbers of workers and servers that the job is to have; 0: as
+	// now. Processes with higher ranks leave. Processes for new places are started by the launcher
+	// of the job, or by others.
+	Workers int `json:"workers,omitempty"`
+	Servers int `json:"servers,omitempty"`
+	// Drain names a process that is to leave, such as "worker 3"; empty: none.
+	Drain string `json:"drain,omitempty"`
+}
+
+// orderHeader carries the number of the job, which only its processes and its owner know.
+const orderHeader = "Gomx-Job"
+
+// Send gives the order to the scheduler of a job, whose pages are at an address, for at most five
+// seconds.
+func (o Order) Send(ctx context.Context, addr string, job uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	b, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("kvstore: order: %w", err)
+	}
+	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/orders",
+		bytes.NewReader(b))
+	if err != nil {
+		return fmt.Errorf("kvstore: order: %w", err)
+	}
+	req.Header.Set(orderHeader, strconv.FormatUint(job, 16))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("kvstore: order: %w", err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<12))
+	if resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("kvstore: order: the scheduler answers %s: %s", resp.Status,
+			strings.TrimSpace(string(text)))
+	}
+	return nil
+}
+
+// ordersPage carries out orders.
+func ordersPage(d *driver, s *sched.Scheduler, job uint64) http.HandlerFunc {
+	want := strconv.FormatUint(job, 16)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get(orderHeader)), []byte(want)) != 1 {
+			http.Error(w, "the order does not name the job", http.StatusForbidden)
+			return
+		}
+		var o Order
+		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<12)).Decode(&o); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		err := errClosed
+		d.do(func() { err = o.give(d.now(), s) }, nil)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// give carries out an order. The driver's lock is held.
+func (o *Order) give(now ps.Time, s *sched.Scheduler) error {
+	if o.Drain != "" {
+		n, err := parseNode(o.Drain)
+		if err != nil {
+			return err
+		}
+		return s.Drain(now, n)
+	}
+	if o.Workers == 0 && o.Servers == 0 {
+		return errors.New("kvstore: order: found neither workers nor servers, want one of them")
+	}
+	return s.Scale(now, o.Workers, o.Servers)
+}
+
+// parseNode parses the text of a server or worker.
+func parseNode(text string) (wire.Node, error) {
+	role, number, _ := strings.Cut(text, " ")
+	rank, err := strconv.ParseUint(number, 10, 16)
+	n := wire.Node{Role: map[string]wire.Role{"server": wire.Server, "worker": wire.Worker}[role],
+		Rank: uint16(rank)}
+	if err != nil || n.Role == wire.NoRole {
+		return n, fmt.Errorf("kvstore: node %q, want server N or worker N", text)
+	}
+	return n, nil
 }

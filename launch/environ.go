@@ -66,7 +66,6 @@ type Environ struct {
 	Heartbeat time.Duration // PS_HEARTBEAT_INTERVAL, in seconds
 	Dead      time.Duration // PS_HEARTBEAT_TIMEOUT, in seconds
 	Patience  time.Duration // GOMX_PATIENCE, in seconds: see kvstore.JobConfig
-	Verbose   int           // PS_VERBOSE: 1 logs changes of state, 2 details
 	// LogJSON makes each line of the log an object of JSON: GOMX_LOG=json.
 	LogJSON bool
 	// Trace is the destination of the traces of training steps, see monitor.OpenTraces: GOMX_TRACE;
@@ -78,6 +77,10 @@ type Environ struct {
 	// place is the place of the process among the processes that MPI, Slurm or Kubernetes has
 	// started. It is the zero value if DMLC_ROLE is set.
 	place rank.Place
+	// Drain is the time in which a process leaves the job after SIGTERM, GOMX_DRAIN, in seconds; 0:
+	// 30 s.
+	Drain   time.Duration
+	Verbose int // PS_VERBOSE: 1 logs changes of state, 2 details
 }
 
 // Names of variables.
@@ -120,6 +123,7 @@ const (
 	envMeet      = "GOMX_MEET"
 	envShare     = "GOMX_LOCAL_WORKERS"
 	envEngine    = "GOMX_ENGINE"
+	envDrain     = "GOMX_DRAIN"
 )
 
 // FromEnviron reads the environment of the process. If DMLC_ROLE is not set, the rank that MPI,
@@ -180,6 +184,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Launcher: get(envLauncher), Patience: r.seconds(envPatience),
 		Trace: get(envTrace), TraceEvery: r.number(envEvery, 0, 0),
 		Interface: get(envInterface), Meet: get(envMeet), Share: r.number(envShare, 0, 0),
+		Drain: r.seconds(envDrain),
 	}
 	e.options(r)
 	switch get(envRole) {
@@ -292,7 +297,7 @@ func (e *Environ) List() []string {
 		}
 	}
 	for name, d := range map[string]time.Duration{envHeartbeat: e.Heartbeat, envDead: e.Dead,
-		envPatience: e.Patience} {
+		envPatience: e.Patience, envDrain: e.Drain} {
 		if d > 0 {
 			m[name] = strconv.FormatFloat(d.Seconds(), 'g', -1, 64)
 		}

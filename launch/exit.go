@@ -23,6 +23,8 @@ const (
 	ExitRetry = 75 // a failure outside the process: running it again may help
 	// Another process has this place in the job: running this one again would take it back.
 	ExitReplaced = 76
+	// The process has left a job that goes on: its place may be taken again.
+	ExitDrained = 77
 )
 
 // ErrUsage is the error for wrong flags, a wrong environment or wrong folders of a job.
@@ -44,6 +46,8 @@ func ExitCode(err error) int {
 		return ExitOK
 	case errors.Is(err, ErrUsage):
 		return ExitUsage
+	case errors.Is(err, kvstore.ErrLeft):
+		return ExitDrained
 	case errors.Is(err, ps.ErrLost):
 		return ExitLost
 	case errors.Is(err, ps.ErrFenced), errors.Is(err, kvstore.ErrReplaced):
@@ -102,6 +106,7 @@ const (
 	finished verdict = iota // the process has done its work
 	again                   // the process died: start it again
 	hopeless                // starting the process again would not help: end the job
+	drained                 // the process has left the job, which goes on
 )
 
 // judge decides the consequence of the end of a run. restarts is the number of times that a process
@@ -116,6 +121,8 @@ func (d *deaths) judge(role wire.Role, code int, lived time.Duration, restarts i
 	switch {
 	case code == ExitOK:
 		return finished
+	case code == ExitDrained:
+		return drained
 	case code == ExitUsage, code == ExitLost, code == ExitReplaced, code == ExitFailed &&
 		role == wire.Worker:
 		return hopeless

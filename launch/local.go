@@ -138,36 +138,31 @@ func (l Local) Run(ctx context.Context) error {
 	job.guard.run()
 	defer job.guard.end()
 
-	var helpers, workers sync.WaitGroup
-	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	var stopServing, stopWorking context.CancelFunc
+	job.serving, stopServing = context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
-	working, stopWorking := context.WithCancel(ctx)
+	job.working, stopWorking = context.WithCancel(ctx)
 	defer stopWorking()
-	job.stopWorking, job.stopServing = stopWorking, stopServing
-	helpers.Go(func() { job.keep(serving, cancel, wire.Node{Role: wire.Scheduler}) })
-	if err := job.awaitScheduler(ctx); err != nil {
+	job.stopWorking, job.stopServing, job.fail = stopWorking, stopServing, cancel
+	if err := job.begin(ctx); err != nil {
 		cancel(err)
 		stopServing()
 	}
-	for i := range l.Servers {
-		n := wire.Node{Role: wire.Server, Rank: uint16(i)}
-		helpers.Go(func() { job.keep(serving, cancel, n) })
-	}
-	for i := range l.Workers {
-		n := wire.Node{Role: wire.Worker, Rank: uint16(i)}
-		workers.Go(func() { job.keep(working, cancel, n) })
-	}
-	workers.Wait()
+	var following sync.WaitGroup
+	following.Go(func() { job.follow(job.working) })
+	job.workers.Wait()
 	// The servers and the scheduler end by themselves when the last worker has left the job.
 	done := make(chan struct{})
 	timer := time.AfterFunc(l.Grace, stopServing)
-	go func() { helpers.Wait(); close(done) }()
+	go func() { job.helpers.Wait(); close(done) }()
 	if ctx.Err() != nil {
 		stopServing()
 	}
 	job.finish()
 	<-done
 	timer.Stop()
+	stopWorking()
+	following.Wait()
 	job.cleanHosts()
 	return context.Cause(ctx)
 }

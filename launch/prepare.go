@@ -1,14 +1,18 @@
 package launch
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gomx/kvstore/wire"
 )
 
 // job is a running Local.
@@ -30,11 +34,34 @@ type job struct {
 	stopWorking func()
 	stopServing func() // ends the scheduler and the servers
 	allLeft     atomic.Bool
+
+	processes
+	size size
 }
+
+// processes are the processes of a job that the launcher waits for.
+type processes struct {
+	fail             context.CancelCauseFunc // ends the job
+	serving, working context.Context         // of the scheduler and servers, of the workers
+	helpers, workers sync.WaitGroup          // the scheduler and servers, the workers
+}
+
+// size is the number of processes that the job has and is to have.
+type size struct {
+	sync.Mutex
+	want    map[wire.Role]int  // places
+	runs    map[wire.Node]bool // nodes that are kept running, or have done their work
+	workers int                // of them, that are kept running
+}
+
+// spareKeys is the number of workers, and of servers, that may be added to an encrypted job.
+const spareKeys = 16
 
 // prepare makes the folders, takes their locks and fills in the environment.
 func (l *Local) prepare() (*job, error) {
 	j := &job{Local: l, over: make(chan struct{})}
+	j.size.want = map[wire.Role]int{wire.Worker: l.Workers, wire.Server: l.Servers}
+	j.size.runs = map[wire.Node]bool{}
 	if err := j.folders(); err != nil {
 		j.release()
 		return nil, err
@@ -70,7 +97,7 @@ func (j *job) folders() error {
 	if l.Keys == "" && (l.Encrypt == EncryptBulk || l.Encrypt == EncryptCurve) {
 		j.env.Keys = filepath.Join(dir, "keys")
 		j.remove = append(j.remove, j.env.Keys)
-		if err := MakeKeys(j.env.Keys, l.Workers, l.Servers); err != nil {
+		if err := MakeKeys(j.env.Keys, l.Workers+spareKeys, l.Servers+spareKeys); err != nil {
 			return err
 		}
 	}
@@ -80,6 +107,10 @@ func (j *job) folders() error {
 			return err
 		}
 		j.env.Scheduler = fmt.Sprintf("tcp://127.0.0.1:%d", port)
+	}
+	if err := os.WriteFile(filepath.Join(dir, orderFile), strconv.AppendUint(nil, j.env.Job, 16),
+		0o600); err != nil {
+		return fmt.Errorf("launch: folder for the job: %w", err)
 	}
 	return j.snapshots()
 }

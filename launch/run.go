@@ -1,15 +1,14 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 
 	"gomx/device"
 	"gomx/kvstore"
@@ -58,6 +57,7 @@ func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error)
 		return usageError{err}
 	}
 	defer cleanup()
+	cfg.OnDrain = drainerOf(ctx).set(e.Drain)
 	if e.Role != wire.Worker {
 		return kvstore.Serve(ctx, cfg)
 	}
@@ -71,7 +71,11 @@ func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error)
 	if err != nil {
 		return err
 	}
-	if err := work(kvstore.WithJob(ctx, job)); err != nil {
+	err = work(kvstore.WithJob(ctx, job))
+	if errors.Is(err, kvstore.ErrLeft) {
+		return cmp.Or(job.Close(ctx), err)
+	}
+	if err != nil {
 		return abandoned(err, job.Abandon()) // a successor may take this place
 	}
 	return job.Close(ctx)
@@ -109,8 +113,12 @@ func limitCores(n int) {
 
 // Main is Run for main functions: an interrupt ends the context, an error is printed, and the exit
 // code tells the parent whether running the program again may help.
+//
+// SIGTERM asks the process to leave the job: a worker ends its step and leaves with the next change
+// of the group, a server moves its copies to other servers. A process that cannot leave without
+// loss ends at once, as it does by a second SIGTERM and after the time of GOMX_DRAIN.
 func Main(work func(ctx context.Context) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := withSignals(context.Background())
 	err := Run(ctx, work)
 	code := ExitCode(err)
 	if code == ExitFailed && ctx.Err() != nil {

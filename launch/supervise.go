@@ -16,9 +16,13 @@ import (
 // moment never gets a place.
 const lastServers = 500 * time.Millisecond
 
+// secondSignal is the time after which a process that is to end gets a second SIGTERM.
+const secondSignal = 100 * time.Millisecond
+
 // keep runs a node until it has done its work or a context ends. It starts the node again when it
-// dies, after a pause that grows. fail ends the job.
-func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.Node) {
+// dies, after a pause that grows. fail ends the job. keep reports whether the node has left a job
+// that goes on.
+func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.Node) (left bool) {
 	const shortest = 100 * time.Millisecond
 	var d deaths
 	for pause := shortest; ; pause = min(2*pause, 5*time.Second) {
@@ -28,7 +32,7 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 		if err != nil {
 			if d.runs == 0 {
 				fail(usageError{fmt.Errorf("launch: starting %s: %w", n, err)})
-				return
+				return false
 			}
 			j.Log.Warn().Err(err).Stringer("node", n).Msg("process cannot be started")
 			code = ExitRetry // memory or processes ran out, which may pass
@@ -39,13 +43,19 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 			j.allLeft.Store(true)
 			time.AfterFunc(j.Grace, j.stopWorking)
 			time.AfterFunc(min(j.Grace, lastServers), j.stopServing)
-			return
+			return false
 		case until.Err() != nil, v == finished, j.ended() && n.Role != wire.Worker,
 			j.allLeft.Load() && v == again:
-			return
+			return false
+		case v == drained && !j.wanted(n):
+			return true
+		case v == drained:
+			j.Log.Info().Stringer("node", n).Msg("process has left the job, starting it again")
+			d, pause = deaths{}, shortest/2
+			continue
 		case v == hopeless:
 			fail(&ExitError{n, code, d.runs})
-			return
+			return false
 		}
 		j.Log.Warn().Stringer("node", n).Int("code", code).Int("run",
 			d.runs).Msg("process died, starting it again")
@@ -55,7 +65,7 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 		select {
 		case <-time.After(pause):
 		case <-until.Done():
-			return
+			return false
 		}
 	}
 }
@@ -102,13 +112,17 @@ func (j *job) once(until context.Context, n wire.Node) (int, error) {
 		return p.code(), nil
 	case <-until.Done():
 	}
-	signal(syscall.SIGTERM)
-	select {
-	case <-p.exited:
-	case <-time.After(j.Grace):
-		signal(syscall.SIGKILL)
-		p.endWithin(cmd, killFor)
+	// The first signal may ask the process to leave a job that goes on, the second ends it.
+	for _, wait := range []time.Duration{min(secondSignal, j.Grace), j.Grace} {
+		signal(syscall.SIGTERM)
+		select {
+		case <-p.exited:
+			return p.code(), nil
+		case <-time.After(wait):
+		}
 	}
+	signal(syscall.SIGKILL)
+	p.endWithin(cmd, killFor)
 	return p.code(), nil
 }
 

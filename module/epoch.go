@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type epochRun struct {
 	at    place
 	start time.Time
 	shown bool // reporters know of the epoch
+	ended bool // this worker's data has ended
 }
 
 // epoch trains on the data once, measures, saves and reports. An epoch whose rounds are all left
@@ -32,6 +34,9 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	if !r.at.within {
 		f.config.metric.Reset()
 		if err := f.train.Reset(); err != nil {
+			return err
+		}
+		if err := r.reshare(); err != nil {
 			return err
 		}
 	}
@@ -50,7 +55,8 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	if err := f.m.Wait(ctx); err != nil {
 		return err
 	}
-	end := EpochEnd{Epoch: epoch, Train: training.ScoresOf(f.config.metric.Value()), Samples: r.at.samples,
+	end := EpochEnd{Epoch: epoch, Train: training.ScoresOf(f.config.metric.Value()),
+		Samples: r.at.samples,
 		Batches: r.at.batches, Time: time.Since(r.start)}
 	if err := f.finish(ctx, &end); err != nil {
 		return err
@@ -61,31 +67,34 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	return f.snapshotEpoch(ctx, epoch+1)
 }
 
-// round trains on batch n, or leaves it out if an earlier process has trained on it. It reports
-// whether the iterator had a batch n.
+// round trains on batch n, or leaves it out if an earlier process has trained on it. When this
+// worker's data has ended it takes part in the rounds that other workers still have. It reports
+// whether there was a round n.
 func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	if r.share.resumed > 0 {
-		err := dataio.Skip(ctx, r.train, 1)
-		if err == nil {
-			r.m.replicas.stream.steps++
-			return true, r.leaveOut(ctx, n+1)
-		}
-		if !errors.Is(err, io.EOF) {
-			return false, err
-		}
-		return false, r.last(ctx, n)
+		return r.leftOut(ctx, n)
 	}
-	b, err := r.train.Next(ctx)
-	if errors.Is(err, io.EOF) {
-		return false, r.last(ctx, n)
+	b, err := r.next(ctx)
+	if err != nil || b == nil && !r.goesOn(n) {
+		return false, cmp.Or(err, r.empty(n))
+	}
+	changed, err := r.regroup(ctx, n)
+	if err == nil && changed {
+		b, err = r.next(ctx)
 	}
 	if err != nil {
 		return false, err
 	}
 	r.begin()
+	if b == nil {
+		if err := prefixed(r.m.trainer.Store().Idle()); err != nil {
+			return false, err
+		}
+		return true, r.passed(ctx, n+1)
+	}
 	if err := r.batch(ctx, b, r.epoch, n); err != nil {
 		return false, err
 	}
@@ -100,6 +109,50 @@ func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 	return true, r.passed(ctx, n+1)
 }
 
+// next returns the next batch, nil when the epoch has no more for this worker.
+func (r *epochRun) next(ctx context.Context) (*dataio.Batch, error) {
+	if r.ended {
+		return nil, nil
+	}
+	b, err := r.train.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		r.ended = true
+		return nil, nil
+	}
+	return b, err
+}
+
+// goesOn reports whether other workers have a batch n when this one has none.
+func (r *epochRun) goesOn(n int) bool { return r.m.trainer.Store() != nil && n < r.share.rounds }
+
+// empty returns an error if the epoch of this worker ends before its first batch.
+func (r *epochRun) empty(n int) error {
+	if n == 0 {
+		return errors.New("module: the iterator has no batches")
+	}
+	return nil
+}
+
+// leftOut is round for a round that an earlier process has taken part in, or that has closed.
+func (r *epochRun) leftOut(ctx context.Context, n int) (more bool, err error) {
+	if !r.ended {
+		err = dataio.Skip(ctx, r.train, 1)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		r.ended = true
+	case err != nil:
+		return false, err
+	case !r.ended:
+		r.m.replicas.stream.steps++
+		return true, r.leaveOut(ctx, n+1)
+	}
+	if !r.goesOn(n) {
+		return false, r.empty(n)
+	}
+	return true, r.leaveOut(ctx, n+1)
+}
+
 // begin notes that this process takes part in the epoch.
 func (r *epochRun) begin() {
 	r.at.within = true
@@ -108,36 +161,6 @@ func (r *epochRun) begin() {
 	}
 	r.shown = true
 	r.log.Begin(r.epoch)
-}
-
-// last is the end of this worker's data in an epoch, after n batches: it takes part in the rounds
-// that other workers still have.
-func (r *epochRun) last(ctx context.Context, n int) error {
-	if n == 0 {
-		return errors.New("module: the iterator has no batches")
-	}
-	if r.m.trainer.Store() == nil {
-		return nil
-	}
-	for ; n < r.share.rounds; n++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if r.share.resumed > 0 {
-			if err := r.leaveOut(ctx, n+1); err != nil {
-				return err
-			}
-			continue
-		}
-		r.begin()
-		if err := prefixed(r.m.trainer.Store().Idle()); err != nil {
-			return err
-		}
-		if err := r.passed(ctx, n+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // passOver is the end of an epoch of which all rounds were left out. Its parameters are saved if

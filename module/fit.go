@@ -61,7 +61,10 @@ type fitting struct {
 	job    jobSnapshots
 	scored int // epochs of the validation data so far
 	share  share
-	owned  bool // Fit has opened the store and closes it
+	shared bool // Fit has shared the data among the workers
+	whole  int  // batches of a whole epoch; 0: unknown
+	elastic
+	owned bool // Fit has opened the store and closes it
 }
 
 // prepare binds and initializes the module, opens the store and restores a run, before the first
@@ -241,9 +244,15 @@ func (f *fitting) openStore(ctx context.Context) error {
 		return fmt.Errorf("module: %w", err)
 	}
 	f.share.rank = kv.Rank()
-	if s, ok := f.train.(dataio.Sharder); ok && kv.NumWorkers() > 1 && !s.Sharded() {
-		if err := s.Shard(kv.Rank(), kv.NumWorkers()); err != nil {
-			return fmt.Errorf("module: %w", err)
+	if n, ok := f.train.(dataio.Counter); ok {
+		f.whole = n.Batches()
+	}
+	if s, ok := f.train.(dataio.Sharder); ok && !s.Sharded() {
+		f.shared = true
+		if g := kv.Group(); len(g.Ranks) > 1 && g.Part(kv.Rank()) >= 0 {
+			if err := s.Shard(g.Part(kv.Rank()), len(g.Ranks)); err != nil {
+				return fmt.Errorf("module: %w", err)
+			}
 		}
 	}
 	if err := kv.SetCompression(c.compression); err != nil {
@@ -274,6 +283,9 @@ func (f *fitting) openStore(ctx context.Context) error {
 	}
 	f.share.resumed = int(kv.Resumed())
 	f.share.joined = f.share.resumed
+	if err := f.joinGroup(kv); err != nil {
+		return err
+	}
 	return f.findSaved()
 }
 

@@ -19,6 +19,9 @@ type runRecord struct {
 	Batch   int  `json:"batch"`
 	Round   int  `json:"round"`   // of a job, after which this is
 	Drifted bool `json:"drifted"` // the devices' auxiliary states differ
+	// of a job: batches of the whole epoch that have been shared out, among so many workers last
+	From  int `json:"from,omitempty"`
+	Parts int `json:"parts,omitempty"`
 
 	Validation json.RawMessage `json:"validation,omitempty"` // state of the iterator
 	Scored     int             `json:"scored"`               // epochs of the validation data so far

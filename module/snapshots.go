@@ -81,6 +81,9 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 		return nil
 	}
 	text, _, err := checkpoint.LoadRun(f.job.workerPath(restored, f.share.rank))
+	if errors.Is(err, fs.ErrNotExist) { // perhaps the job had fewer workers
+		text, _, err = checkpoint.LoadRun(f.job.workerPath(restored, 0))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		// written by a program of its own, or newer ones have taken its place: the data follows
 		// from the rounds alone
@@ -95,6 +98,12 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("module: snapshot of worker %d in %s: %w", f.share.rank, restored, err)
+	}
+	if n := len(f.elastic.group.Ranks); rec.Parts > 0 && rec.Parts != n && f.elastic.on {
+		if rec.Round == f.share.joined && rec.Round > 0 {
+			f.continueAnew(rec)
+		}
+		return nil
 	}
 	if rec.Round == f.share.joined && rec.Round > 0 {
 		f.job.saved, f.job.taken = rec, rec.Round
@@ -220,6 +229,9 @@ func (f *fitting) snapshot(ctx context.Context, epoch, batch int, at place) erro
 		return fmt.Errorf("module: snapshot: %w", err)
 	}
 	rec.Round, rec.Params = f.share.round, nil // the servers have the states
+	if f.elastic.on {
+		rec.From, rec.Parts = f.sharing(epoch, batch).From, len(f.elastic.group.Ranks)
+	}
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("module: snapshot: %w", err)

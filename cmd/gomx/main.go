@@ -91,7 +91,8 @@ func root(log zerolog.Logger) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log),
-		topCommand(), traceCommand(), versionCommand(), nodeCommand(), memoryCommand(),
+		scaleCommand(), topCommand(), traceCommand(), versionCommand(), nodeCommand(),
+		memoryCommand(),
 		platformCommand(), devicesCommand(), zooCommand())
 	return cmd
 }

@@ -80,7 +80,7 @@ func (c *Cluster) Restart(n wire.Node) {
 	c.wg.Go(func() {
 		defer close(ended)
 		err := kvstore.Serve(ctx, cfg)
-		if err == nil || errors.Is(err, errKilled) {
+		if err == nil || errors.Is(err, errKilled) || errors.Is(err, kvstore.ErrLeft) {
 			return
 		}
 		c.mu.Lock()

@@ -377,6 +377,7 @@ func (s *sim) where() string {
 func (s *sim) verify() {
 	s.verifyCopies()
 	s.verifyBalance()
+	s.verifySpread()
 	s.verifyMemory()
 	switch s.cfg.load.kind {
 	case rounds:
@@ -453,6 +454,33 @@ func (s *sim) verifyBalance() {
 	if most, least := bestSpread(s.cfg.servers, shards); slices.Max(n) != most ||
 		slices.Min(n) != least {
 		s.fail("servers lead %v shards at rest, want between %d and %d", n, least, most)
+	}
+}
+
+// verifySpread checks that no server has two copies more than another one that could take one of
+// its backups: a server that has come back gets copies.
+func (s *sim) verifySpread() {
+	if sched, ok := s.sched.m.(*sched.Scheduler); !ok || sched.Done() || s.cfg.replicas < 2 {
+		return
+	}
+	n := make([]int, len(s.server))
+	for _, sh := range s.disk.Shards {
+		if !sh.InSync || !sh.Third.IsZero() {
+			return
+		}
+		n[sh.Primary.Server]++
+		n[sh.Backup.Server]++
+	}
+	for i, sh := range s.disk.Shards {
+		for r, p := range s.server {
+			if p.m != nil && !s.disk.Servers[r].Left && r != int(sh.Primary.Server) &&
+				n[sh.Backup.Server] > n[r]+1 {
+				s.fail("server %d has %d copies, server %d %d, and the backup of shard %d does "+
+					"not move",
+					sh.Backup.Server, n[sh.Backup.Server], r, n[r], i)
+				return
+			}
+		}
 	}
 }
 

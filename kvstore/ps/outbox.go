@@ -171,7 +171,7 @@ func (o *Outbox) Pack() {
 		small := len(s.Msg.Payload) <= fuseItem && !s.Msg.Type.Control() &&
 			s.Msg.Flags&wire.FlagPayloadCRC == 0
 		if !small || slot.n > 0 && (len(slot.body) > fuseBatch ||
-			slot.first.Msg.Target != s.Msg.Target) {
+			slot.first.Msg.Target != s.Msg.Target || slot.first.Msg.Group != s.Msg.Group) {
 			out = slot.flush(out)
 		}
 		if small {
@@ -221,7 +221,7 @@ func (s *fuseSlot) flush(out []Send) []Send {
 		m := &s.first.Msg
 		out = append(out, Send{To: s.to, Msg: wire.Message{
 			Type: wire.TypeBatch, Job: m.Job, From: m.From, Incarnation: m.Incarnation,
-			Target: m.Target, Payload: s.body,
+			Target: m.Target, Group: m.Group, Payload: s.body,
 		}})
 		if cap(s.body) > cap(s.base) {
 			s.base = s.body[:0]

@@ -8,8 +8,8 @@ import (
 // ItemSize is the size of an item of a batch beside its payload, which is padded to 8 bytes.
 const ItemSize = 64
 
-// AppendItem appends m to the payload of a batch. Job, From, Incarnation and Target are taken from
-// the batch; Owner is not used. A batch inside a batch is refused when it is read.
+// AppendItem appends m to the payload of a batch. Job, From, Incarnation, Target and Group are
+// taken from the batch; Owner is not used. A batch inside a batch is refused when it is read.
 func AppendItem(dst []byte, m *Message) []byte {
 	var h [ItemSize]byte
 	le := binary.LittleEndian
@@ -69,7 +69,7 @@ func (b *Batch) Next(m *Message) (bool, error) {
 		Epoch:    le.Uint64(h[24:]), Seq: le.Uint64(h[32:]), Clock: le.Uint64(h[40:]),
 		Need: le.Uint64(h[48:]),
 		Job:  b.parent.Job, From: b.parent.From, Incarnation: b.parent.Incarnation,
-		Target:  b.parent.Target,
+		Target: b.parent.Target, Group: b.parent.Group,
 		Payload: b.rest[ItemSize : ItemSize+n : ItemSize+n],
 	}
 	b.rest = b.rest[ItemSize+padded:]

@@ -45,7 +45,8 @@ func DecodeHello(b []byte) (Hello, error) {
 }
 
 // Heartbeat is a node's word to the scheduler about itself, for people to see. The scheduler
-// decides nothing by it, but which barriers a worker that took over a place has left behind it.
+// decides by it which barriers a worker that took over a place has left behind it, and who may come
+// and go.
 type Heartbeat struct {
 	// rounds or steps of a server's furthest key, or that a worker has begun of its furthest key
 	Clock  uint64
@@ -54,6 +55,8 @@ type Heartbeat struct {
 	// rank that a server's oldest open round waits for, or a call of a worker, -1: none
 	Waiting int32
 	Start   uint64 // steps that processes before this one, a worker, have ended
+	Loose   bool   // a worker has keys, and none with rounds: others may come and go at any time
+	Leaves  bool   // the process asks to leave
 }
 
 // Append appends the heartbeat's encoding.
@@ -62,7 +65,8 @@ func (h *Heartbeat) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, h.Queue)
 	dst = binary.LittleEndian.AppendUint32(dst, h.Parked)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.Waiting))
-	return binary.LittleEndian.AppendUint64(dst, h.Start)
+	dst = binary.LittleEndian.AppendUint64(dst, h.Start)
+	return binary.LittleEndian.AppendUint32(dst, uint32(bit(h.Loose, 0)|bit(h.Leaves, 1)))
 }
 
 // DecodeHeartbeat reads a heartbeat.
@@ -70,6 +74,8 @@ func DecodeHeartbeat(b []byte) (Heartbeat, error) {
 	r := &reader{b: b}
 	h := Heartbeat{Clock: r.u64(), Queue: r.u64(), Parked: r.u32(), Waiting: int32(r.u32()),
 		Start: r.u64()}
+	bits := r.u32()
+	h.Loose, h.Leaves = bits&1 != 0, bits&2 != 0
 	return h, r.end("heartbeat")
 }
 
@@ -116,6 +122,7 @@ type CursorEntry struct {
 type Cursor struct {
 	Tick    uint64 // last tick of the worker that is committed
 	Last    uint64 // of any worker
+	Away    bool   // nobody waits for the worker before it has said where it starts
 	Entries []CursorEntry
 }
 
@@ -126,6 +133,7 @@ func (c *Cursor) Append(dst []byte) []byte {
 	le := binary.LittleEndian
 	dst = le.AppendUint64(dst, c.Tick)
 	dst = le.AppendUint64(dst, c.Last)
+	dst = le.AppendUint32(dst, uint32(bit(c.Away, 0)))
 	dst = le.AppendUint32(dst, uint32(len(c.Entries)))
 	for _, e := range c.Entries {
 		dst = le.AppendUint32(dst, e.Key)
@@ -142,7 +150,7 @@ func (c *Cursor) Append(dst []byte) []byte {
 // DecodeCursor reads a cursor. It shares no memory with b.
 func DecodeCursor(b []byte) (Cursor, error) {
 	r := &reader{b: b}
-	c := Cursor{Tick: r.u64(), Last: r.u64()}
+	c := Cursor{Tick: r.u64(), Last: r.u64(), Away: r.u32() != 0}
 	if n := r.count(cursorSize); n > 0 {
 		c.Entries = make([]CursorEntry, n)
 	}

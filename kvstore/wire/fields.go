@@ -38,6 +38,24 @@ func (m *Message) BarrierCalls() uint64 { return m.Seq }
 // SetBarrierCalls sets the result of BarrierCalls.
 func (m *Message) SetBarrierCalls(n uint64) { m.Seq = n }
 
+// GroupCall is the content of a Regroup, beside the note for workers that come later.
+type GroupCall struct {
+	Number uint64 // of the group that the sender knows, and which is to change
+	Round  uint64 // rounds of the group so far, earlier groups included
+	Leaves bool   // the sender wants to leave
+}
+
+// GroupCallOf returns the content of a Regroup.
+func GroupCallOf(m *Message) GroupCall { return GroupCall{m.Seq, m.Clock, m.Need != 0} }
+
+// Set makes m a Regroup with this content.
+func (c GroupCall) Set(m *Message) {
+	m.Seq, m.Clock, m.Need = c.Number, c.Round, 0
+	if c.Leaves {
+		m.Need = 1
+	}
+}
+
 // SnapshotOrder is the content of a Snapshot.
 type SnapshotOrder struct {
 	Clock uint64
@@ -135,14 +153,19 @@ type LogPlace struct {
 	Index uint64
 	Clock uint64 // of the entry, as its kind says
 	Kind  uint8  // a number of package ps; 255 when the message is malformed
+	// Attempt is Shard.Attempt modulo 128 for a third copy, and tells its transfer from an earlier
+	// one.
+	Attempt uint8
 }
 
 // LogPlace returns the content of a Replicate.
-func (m *Message) LogPlace() LogPlace { return LogPlace{m.Seq, m.Clock, uint8(min(m.Need, 255))} }
+func (m *Message) LogPlace() LogPlace {
+	return LogPlace{m.Seq, m.Clock, uint8(min(m.Need, 255)), uint8(m.Priority)}
+}
 
 // SetLogPlace sets the content of a Replicate.
 func (m *Message) SetLogPlace(p LogPlace) {
-	m.Seq, m.Clock, m.Need = p.Index, p.Clock, uint64(p.Kind)
+	m.Seq, m.Clock, m.Need, m.Priority = p.Index, p.Clock, uint64(p.Kind), int8(p.Attempt)
 }
 
 // LogReceipt is the content of a Replicated.

@@ -11,7 +11,7 @@ import (
 const HeaderSize = 96
 
 // Version is the version of the format of messages. Decode refuses others.
-const Version = 2
+const Version = 3
 
 // magic reads "gomx" in a dump.
 const magic = 'g' | 'o'<<8 | 'm'<<16 | 'x'<<24
@@ -35,7 +35,9 @@ type Message struct {
 	From        Node
 	Incarnation uint32 // of the sender
 	Target      uint32 // incarnation of the receiver that the message is for, 0: of any
-	Seq         uint64 // identity of a push on (rank, shard), or number of a request
+	// Group is the number of the group that a worker knows, modulo 65536.
+	Group uint16
+	Seq   uint64 // identity of a push on (rank, shard), or number of a request
 	// of a push: its number for the key; of a pull: the puller's own pushes that it must see
 	Clock    uint64
 	Need     uint64 // of a pull: lowest version that answers it
@@ -87,6 +89,7 @@ func (m *Message) AppendHeader(dst []byte) []byte {
 	h[75] = m.DType
 	h[76] = m.Codec
 	h[77] = byte(m.Priority)
+	le.PutUint16(h[78:], m.Group)
 	le.PutUint32(h[80:], uint32(len(m.Payload)))
 	if m.Flags&FlagPayloadCRC != 0 {
 		le.PutUint32(h[84:], Checksum(m.Payload))
@@ -153,13 +156,11 @@ func Decode(header, payload []byte, m *Message) error {
 			Slice: le.Uint16(h[68:]), Slices: le.Uint16(h[70:]), DType: h[75], Codec: h[76]},
 		Shard: le.Uint32(h[56:]), Incarnation: le.Uint32(h[60:]),
 		From:     Node{Role: Role(h[74]), Rank: le.Uint16(h[72:])},
-		Priority: int8(h[77]), Target: le.Uint32(h[88:]), Payload: payload,
+		Priority: int8(h[77]), Target: le.Uint32(h[88:]), Group: le.Uint16(h[78:]),
+		Payload: payload,
 	}
 	if err := m.check(); err != nil {
 		return err
-	}
-	if h[78]|h[79] != 0 {
-		return fmt.Errorf("%w: reserved bytes are not zero", ErrMessage)
 	}
 	if n := le.Uint32(h[80:]); uint64(n) != uint64(len(payload)) {
 		return fmt.Errorf("%w: %s with %d bytes, its header says %d", ErrPayload, m.Type,

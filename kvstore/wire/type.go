@@ -32,6 +32,9 @@ const (
 	TypeSnapshotDone Type = 10
 	// Pin tells a peer's transport the certificate of the sender's. Only transports see it.
 	TypePin Type = 11
+	// Regroup is a worker's call for a change of the group (GroupCall; the payload is a note). The
+	// answer is a view with another group.
+	TypeRegroup Type = 12
 
 	// Init creates a key's slice on its shard; the payload is its first value.
 	TypeInit Type = 16
@@ -104,6 +107,8 @@ func (t Type) name() string {
 		return "snapshot done"
 	case TypePin:
 		return "pin"
+	case TypeRegroup:
+		return "regroup"
 	case TypeReplicate:
 		return "replicate"
 	case TypeReplicated:

@@ -12,7 +12,7 @@ type Identity struct {
 	Self  wire.Node
 	Job   uint64 // drawn at the start of the job
 	Nonce uint64 // drawn by the process; not 0
-	Size  int    // workers of the job
+	Size  int    // workers with which the job began
 	Addr  string // where the process listens, "" if it does not
 	Inc   uint32 // incarnation; 0 until a view names the process
 }
@@ -83,7 +83,11 @@ func (m *Member) Silent() error {
 
 // Message returns a message of ours without contents.
 func (m *Member) Message(t wire.Type) wire.Message {
-	return wire.Message{Type: t, Job: m.Job, From: m.Self, Incarnation: m.Inc}
+	x := wire.Message{Type: t, Job: m.Job, From: m.Self, Incarnation: m.Inc}
+	if m.View != nil {
+		x.Group = uint16(m.View.Group.Number)
+	}
+	return x
 }
 
 // Send puts a message into the outbox. Hold stands for the payload where a machine lends it; a
@@ -135,8 +139,9 @@ func (m *Member) Adopt(msg *wire.Message) bool {
 		return false
 	}
 	v, err := wire.DecodeView(msg.Payload)
-	if err == nil && (v.Job != m.Job || v.Number != msg.ViewNumber() || len(v.Workers) != m.Size) {
-		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d",
+	if err == nil && (v.Job != m.Job || v.Number != msg.ViewNumber() || len(v.Workers) < m.Size) {
+		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with "+
+			"at least %d",
 			v.Number, v.Job, len(v.Workers), msg.ViewNumber(), m.Job, m.Size)
 	}
 	if err != nil {

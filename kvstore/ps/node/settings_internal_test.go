@@ -36,12 +36,11 @@ func TestViewsThatDoNotFit(t *testing.T) {
 		want   string
 	}{
 		{"another job", 0, func(v *wire.View) { v.Job = 2 }, 0,
-			"view 7 of job 0x2 with 1 workers, want view 7 of job 0x1 with 1"},
+			"view 7 of job 0x2 with 1 workers, want view 7 of job 0x1 with at least 1"},
 		{"another number", 0, func(v *wire.View) { v.Number = 8 }, 0,
-			"view 8 of job 0x1 with 1 workers, want view 7 of job 0x1 with 1"},
-		{"another size", 0, func(v *wire.View) {
-			v.Workers = append(v.Workers, wire.Member{Node: wire.Node{Role: wire.Worker, Rank: 1}})
-		}, 0, "view 7 of job 0x1 with 2 workers, want view 7 of job 0x1 with 1"},
+			"view 8 of job 0x1 with 1 workers, want view 7 of job 0x1 with at least 1"},
+		{"too few", 0, func(v *wire.View) { v.Workers = nil }, 0,
+			"view 7 of job 0x1 with 0 workers, want view 7 of job 0x1 with at least 1"},
 		{"no place", 3, nil, 0, "view 7 has no place for worker 3"},
 		{"a byte short", 0, nil, 1, "wire: malformed body: view ends early"},
 	} {
@@ -79,8 +78,9 @@ func TestAMemberIsReplaced(t *testing.T) {
 	}
 	adopt(&m, 3, other)
 	fenced := ps.Event{Kind: ps.EventFenced, Node: m.Self}
-	if !m.Fenced || m.Inc != 3 || len(m.Out.Events) != 2 || m.Out.Events[1] != fenced || !m.Gone() ==
-		m.Left {
+	if !m.Fenced || m.Inc != 3 || len(m.Out.Events) != 2 || m.Out.Events[1] != fenced ||
+		!m.Gone() ==
+			m.Left {
 		t.Errorf("fenced %v, incarnation %d, events %+v", m.Fenced, m.Inc, m.Out.Events)
 	}
 	m = testMember()

@@ -26,9 +26,17 @@ type barriers struct {
 	entered []entered // by rank of the worker
 }
 
+// entry returns the call of a worker. Places may have been added since the job began.
+func (bs *barriers) entry(rank uint16) *entered {
+	for int(rank) >= len(bs.entered) {
+		bs.entered = append(bs.entered, entered{})
+	}
+	return &bs.entered[rank]
+}
+
 // in reports whether the process in a worker's place has called the barrier that is not passed.
 func (bs *barriers) in(m *wire.Member) bool {
-	e := &bs.entered[m.Node.Rank]
+	e := bs.entry(m.Node.Rank)
 	return e.incarnation == m.Incarnation && m.Incarnation != 0 && e.call == m.Calls.Done+1
 }
 
@@ -38,7 +46,7 @@ func (bs *barriers) barrier(me *wire.Member, m *wire.Message) {
 		return
 	}
 	call := m.BarrierCall()
-	if told := bs.told.Member(me.Node); told.Incarnation == me.Incarnation &&
+	if told := bs.told.Member(me.Node); told != nil && told.Incarnation == me.Incarnation &&
 		call.Number <= told.Calls.Done {
 		bs.endBarrier(told)
 		return
@@ -57,7 +65,7 @@ func (bs *barriers) barrier(me *wire.Member, m *wire.Message) {
 		me.Calls.Done, bs.changed = call.Number, true
 		return
 	}
-	bs.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: call.Number,
+	*bs.entry(me.Node.Rank) = entered{incarnation: me.Incarnation, call: call.Number,
 		step: call.Begun}
 }
 

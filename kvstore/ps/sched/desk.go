@@ -44,6 +44,7 @@ func newDesk(c Config) *desk {
 	for i := range c.Workers {
 		d.view.Workers = append(d.view.Workers, wire.Member{Node: wire.Node{Role: wire.Worker,
 			Rank: uint16(i)}})
+		d.view.Group.Ranks = append(d.view.Group.Ranks, uint16(i))
 	}
 	d.told = d.view.Clone()
 	return d
@@ -94,7 +95,7 @@ func (d *desk) tellWaiting(to wire.Node, m *wire.Message, on wire.Node) {
 
 // counts reports whether others wait for a worker.
 func (d *desk) counts(m *wire.Member) bool {
-	return !m.Left && (m.Alive || d.cfg.Policy != ps.Shrink)
+	return !m.Left && !m.Waits && (m.Alive || d.cfg.Policy != ps.Shrink)
 }
 
 // replica returns a copy on the process that holds a server's place now.

@@ -19,6 +19,7 @@
 //	members    which process has which place, and which are there
 //	guests     processes without a rank, which are promised one
 //	barriers   calls for the barrier that is not passed
+//	groups     the workers that rounds wait for
 //	collector  the snapshot that is being made
 //	placement  where the copies of shards live; swaps, which spread primaries
 //
@@ -27,4 +28,22 @@
 // All decisions are in one record, the view (wire.View). A decision changes the view in memory; the
 // end of the reaction hands a copy to the driver, which makes it durable; then every node is told.
 // So no node acts on a decision that a crash of the scheduler could take back.
+//
+// # Workers that come and go
+//
+// Rounds wait for the workers of the group (wire.Group). A process with a rank that nobody has gets
+// a place and waits (wire.Member.Waits) until all workers of the group have called for a change
+// (wire.TypeRegroup): they do so between the same two rounds, when all their pushes are committed.
+// The view that changes the group lets in the workers that wait, and lets go the workers that are
+// to leave (wire.Member.Leaves) or want to. It is the answer to the calls, which are repeated until
+// it has come: so a scheduler that dies forgets the calls and loses nothing.
+//
+// A worker that is told to leave and dies before it has left is let go at once. That is the one
+// case in which a round may close with other workers on one shard than on another.
+//
+// # Servers that come and go
+//
+// A server that is new, or comes back, gets backups of the ones that have more copies; a server
+// that is to leave gives its copies away. Both are moves of single copies (spread.go), and each is
+// a change of the view by which no shard has fewer copies than before. Primaries follow by swaps.
 package sched

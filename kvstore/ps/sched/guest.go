@@ -67,7 +67,7 @@ func (gs *guests) freePlace(list []wire.Member, nonce uint64) *wire.Member {
 		switch {
 		case ok && p.nonce == nonce:
 			return me
-		case ok || me.Alive || me.Left:
+		case ok || me.Alive || me.Left && me.Incarnation != 0:
 		case me.Incarnation == 0 && fresh == nil:
 			fresh = me
 		case me.Incarnation != 0 && dead == nil:

@@ -117,10 +117,14 @@ func (ms *members) hello(me *wire.Member, m *wire.Message) {
 	if me.Nonce != 0 {
 		ms.retired[me.Nonce] = true
 	}
-	calls := me.Calls
-	calls.Done = 0
+	before := *me
 	*me = wire.Member{Node: me.Node, Incarnation: ms.view.Next, Alive: true, Nonce: h.Nonce,
-		Addr: h.Addr, Calls: calls}
+		Addr: h.Addr, Calls: before.Calls, Enter: before.Enter, Waits: before.Waits}
+	me.Calls.Done = 0
+	if before.Left {
+		// Nobody waits for the place: a worker is let in with the next change of the group.
+		me.Enter, me.Waits = me.Incarnation, me.Node.Role == wire.Worker
+	}
 	ms.view.Next++
 	ms.last[me.Node], ms.seen[me.Node] = ms.awake.Time, 0
 	ms.ends.hear(me.Node)
@@ -135,6 +139,9 @@ func (ms *members) hello(me *wire.Member, m *wire.Message) {
 func (ms *members) heartbeat(me *wire.Member, m *wire.Message) {
 	if h, err := wire.DecodeHeartbeat(m.Payload); err == nil {
 		ms.beats[me.Node] = h
+		if h.Leaves && !me.Leaves && !me.Left {
+			me.Leaves, ms.changed = true, true
+		}
 	}
 	ms.seen[me.Node] = max(ms.seen[me.Node], m.ViewNumber())
 	if m.ViewNumber() < ms.told.Number {

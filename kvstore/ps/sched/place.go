@@ -25,9 +25,12 @@ func (pl *placement) place() {
 		sh := &pl.view.Shards[i]
 		if !sh.Lost {
 			pl.replace(uint32(i), sh)
+			pl.giveUpThird(sh)
 		}
 	}
 	if pl.cfg.Replicas < 2 {
+		pl.move()
+		pl.retire()
 		return
 	}
 	for i := range pl.view.Shards {
@@ -39,24 +42,34 @@ func (pl *placement) place() {
 			sh.Backup, sh.InSync, pl.changed = r, false, true
 		}
 	}
+	pl.retire()
+	pl.spread()
 	pl.balance()
 }
 
 // placeFirst spreads the shards over the servers when all are there. Empty copies are equal:
 // backups are in sync from the start, and a job needs no transfer to begin.
 func (pl *placement) placeFirst() {
-	n := len(pl.view.Servers)
+	var there []int
 	for i := range pl.view.Servers {
-		if !pl.view.Servers[i].Alive {
+		m := &pl.view.Servers[i]
+		if !m.Left && !m.Alive {
 			return
 		}
+		if m.Alive {
+			there = append(there, i)
+		}
+	}
+	n := len(there)
+	if n < max(1, pl.cfg.Replicas) {
+		return
 	}
 	for i := range pl.cfg.Shards {
-		sh := wire.Shard{Epoch: 1, Primary: pl.replica(i % n)}
+		sh := wire.Shard{Epoch: 1, Primary: pl.replica(there[i%n])}
 		if pl.cfg.Replicas == 2 {
 			// Shards with the same primary have different backups, so that the load of a dead
 			// server is shared.
-			sh.Backup, sh.InSync = pl.replica((i%n+1+i/n%(n-1))%n), true
+			sh.Backup, sh.InSync = pl.replica(there[(i%n+1+i/n%(n-1))%n]), true
 		}
 		pl.view.Shards = append(pl.view.Shards, sh)
 		pl.changed = true
@@ -133,12 +146,13 @@ func (pl *placement) takeBack(id uint32, sh *wire.Shard) bool {
 	return true
 }
 
-// drop takes a shard's backup out. The new epoch tells the primary that it may commit alone; the
-// old backup, if it lives, takes no entries of the new epoch, and makes its copy anew when it is
-// chosen again.
+// drop takes a shard's backup out, and a third copy that was to take its place. The new epoch tells
+// the primary that it may commit alone; the old backup, if it lives, takes no entries of the new
+// epoch, and makes its copy anew when it is chosen again.
 func (pl *placement) drop(sh *wire.Shard) {
 	sh.Epoch++
-	sh.Backup, sh.InSync, sh.Swapped = wire.Replica{}, false, false
+	sh.Backup, sh.Third = wire.Replica{}, wire.Replica{}
+	sh.InSync, sh.Swapped, sh.Moving = false, false, false
 }
 
 // promote makes the backup the primary, in a new epoch and without a backup.
@@ -151,20 +165,19 @@ func (pl *placement) promote(id uint32, sh *wire.Shard) {
 		"")
 }
 
-// candidate returns the live server with the fewest copies that is not the primary. Primaries and
-// backups count alike: both apply every entry of the log.
+// candidate returns the live server with the fewest copies that is not the primary. A server that
+// is to leave is taken only when there is no other.
 func (pl *placement) candidate(primary wire.Replica) (wire.Replica, bool) {
+	copies := pl.copies()
 	best, least := -1, 0
 	for i := range pl.view.Servers {
 		r := pl.replica(i)
 		if !pl.alive(r) || r == primary {
 			continue
 		}
-		load := 0
-		for j := range pl.view.Shards {
-			if sh := &pl.view.Shards[j]; sh.Primary == r || sh.Backup == r {
-				load++
-			}
+		load := copies[i]
+		if pl.view.Servers[i].Leaves {
+			load += 2*len(pl.view.Shards) + 1
 		}
 		if best < 0 || load < least {
 			best, least = i, load
@@ -179,6 +192,10 @@ func (pl *placement) candidate(primary wire.Replica) (wire.Replica, bool) {
 // inSync makes a backup promotable, or notes that it knows of a swap, at the primary's request.
 func (pl *placement) inSync(me *wire.Member, m *wire.Message) {
 	sh := pl.ledBy(me, m)
+	if sh != nil && !sh.Third.IsZero() && sh.Third.Incarnation == m.CopyIncarnation() {
+		pl.replaceBackup(m.Shard, sh)
+		return
+	}
 	if sh == nil || sh.Backup.Incarnation != m.CopyIncarnation() || sh.Backup.IsZero() {
 		return
 	}
@@ -195,7 +212,14 @@ func (pl *placement) inSync(me *wire.Member, m *wire.Message) {
 // diverged drops a backup whose state differs from the primary's. It is built again from the
 // beginning.
 func (pl *placement) diverged(me *wire.Member, m *wire.Message) {
-	if sh := pl.ledBy(me, m); sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() &&
+	sh := pl.ledBy(me, m)
+	if sh != nil && !sh.Third.IsZero() && sh.Third.Incarnation == m.CopyIncarnation() {
+		pl.out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Third.Server},
+			m.Shard, sh.Epoch, "third copy")
+		sh.Third, pl.changed = wire.Replica{}, true
+		return
+	}
+	if sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() &&
 		!sh.Backup.IsZero() {
 		pl.out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Backup.Server},
 			m.Shard,

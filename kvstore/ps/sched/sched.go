@@ -46,6 +46,7 @@ type Scheduler struct {
 	members
 	guests
 	barriers
+	groups
 	collector
 	placement
 }
@@ -66,17 +67,18 @@ func New(c Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("ps: %d replicas on %d servers: %w", c.Replicas, c.Servers,
 			ps.ErrUsage)
 	}
-	if v := c.View; v != nil && (v.Job != c.Job || len(v.Servers) != c.Servers ||
-		len(v.Workers) != c.Workers) {
+	if v := c.View; v != nil && (v.Job != c.Job || len(v.Servers) < c.Servers ||
+		len(v.Workers) < c.Workers) {
 		return nil, fmt.Errorf("ps: view of job %#x with %d servers and %d workers, want job "+
-			"%#x with %d and %d: %w",
+			"%#x with at least %d and %d: %w",
 			v.Job, len(v.Servers), len(v.Workers), c.Job, c.Servers, c.Workers, ps.ErrUsage)
 	}
 	s := &Scheduler{desk: newDesk(c)}
 	d, ms, co := s.desk, &s.members, &s.collector
 	s.members = newMembers(d)
 	s.guests = guests{desk: d, promised: map[wire.Node]promise{}}
-	s.barriers = barriers{desk: d, members: ms, entered: make([]entered, c.Workers)}
+	s.barriers = barriers{desk: d, members: ms, entered: make([]entered, len(d.view.Workers))}
+	s.groups = groups{desk: d, members: ms, calls: map[uint16]groupCall{}}
 	s.collector = collector{desk: d}
 	s.placement = placement{desk: d, members: ms, collector: co}
 	return s, nil
@@ -118,6 +120,9 @@ func (s *Scheduler) start(now ps.Time) {
 // not kept.
 func (s *Scheduler) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 	s.start(now)
+	if m.Type == wire.TypeHello && m.Job == s.cfg.Job && m.From == from {
+		s.addPlace(m)
+	}
 	me := s.view.Member(from)
 	if m.Job == s.cfg.Job && m.From == from && me == nil && m.Type == wire.TypeHello {
 		s.guest(from, m)
@@ -147,6 +152,8 @@ func (s *Scheduler) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 		s.tell(from) // until it has heard it repeats itself
 	case wire.TypeBarrier:
 		s.barrier(me, m)
+	case wire.TypeRegroup:
+		s.regroup(me, m)
 	case wire.TypeInSync:
 		s.inSync(me, m)
 	case wire.TypeDiverged:
@@ -163,6 +170,7 @@ func (s *Scheduler) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 // made so.
 func (s *Scheduler) conclude() {
 	s.place()
+	s.changeGroup()
 	s.passBarriers()
 	if !s.changed || s.writing != nil {
 		return
@@ -188,12 +196,12 @@ func (s *Scheduler) Persisted(now ps.Time, number uint64) {
 	s.told, s.writing = s.writing, nil
 	s.body = s.told.Append(nil)
 	s.each(func(m *wire.Member) {
-		if now, old := s.told.Member(m.Node), before.Member(m.Node); now.Incarnation != 0 &&
-			!(now.Left && old.Left) {
+		now, old := s.told.Member(m.Node), before.Member(m.Node)
+		if now != nil && now.Incarnation != 0 && !(now.Left && old != nil && old.Left) {
 			s.tell(m.Node)
 		}
 	})
-	for i := range s.told.Workers {
+	for i := range before.Workers {
 		if now, old := &s.told.Workers[i], &before.Workers[i]; now.Calls.Done > old.Calls.Done &&
 			now.Incarnation == old.Incarnation {
 			s.endBarrier(now)
@@ -236,4 +244,23 @@ func (s *Scheduler) Swap(now ps.Time, shard int) bool {
 	s.swap(uint32(shard))
 	s.conclude()
 	return true
+}
+
+// Scale says how many workers and servers the job is to have; 0 leaves a number as it is. Workers
+// and servers with higher ranks leave when they can; processes for new places are started by
+// others.
+func (s *Scheduler) Scale(now ps.Time, workers, servers int) error {
+	s.start(now)
+	err := s.scale(workers, servers)
+	s.conclude()
+	return err
+}
+
+// Drain asks a process to leave: a worker with the next change of the group, a server when its
+// copies are elsewhere.
+func (s *Scheduler) Drain(now ps.Time, n wire.Node) error {
+	s.start(now)
+	err := s.drain(n)
+	s.conclude()
+	return err
 }

@@ -54,9 +54,15 @@ func (pl *placement) balance() {
 			pl.load[sh.Primary.Server]++
 		}
 	}
+	low := len(pl.view.Shards)
+	for i := range pl.load {
+		if pl.takes(i) {
+			low = min(low, pl.load[i])
+		}
+	}
 	best, least := -1, len(pl.load)
 	for from := range pl.load {
-		if pl.load[from] < slices.Min(pl.load)+2 {
+		if pl.load[from] < low+2 {
 			continue
 		}
 		if first, length := pl.way(from); length < least {
@@ -83,7 +89,7 @@ func (pl *placement) way(from int) (first, length int) {
 		for id := range pl.view.Shards {
 			sh := &pl.view.Shards[id]
 			to := int(sh.Backup.Server)
-			if int(sh.Primary.Server) != at.server || !pl.swappable(sh) ||
+			if int(sh.Primary.Server) != at.server || !pl.swappable(sh) || !pl.takes(to) ||
 				slices.ContainsFunc(pl.ways, func(r reached) bool { return r.server == to }) {
 				continue
 			}
@@ -100,7 +106,8 @@ func (pl *placement) way(from int) (first, length int) {
 // swappable reports whether the copies of a shard may change places: both are there, and know of
 // each other.
 func (pl *placement) swappable(sh *wire.Shard) bool {
-	return !sh.Lost && sh.InSync && !sh.Swapped && pl.fresh(sh.Primary) && pl.fresh(sh.Backup) &&
+	return !sh.Lost && sh.InSync && !sh.Swapped && sh.Third.IsZero() && pl.fresh(sh.Primary) &&
+		pl.fresh(sh.Backup) &&
 		!pl.view.Over()
 }
 

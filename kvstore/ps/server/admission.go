@@ -33,14 +33,18 @@ func (ad *admission) joining(rank int, inc uint32) bool {
 }
 
 // appendJoin lets a worker's new incarnation in. Where rounds may close without the worker nobody
-// waits for it (total is 1) until it has said where it starts.
-func (ad *admission) appendJoin(rank int, inc uint32) {
-	ad.receipts[rank].forget(ad.host)
+// waits for it (total is 1) until it has said where it starts. One that takes a place that nobody
+// had (total is 2) says where it starts with keys without rounds and with tables.
+func (ad *admission) appendJoin(rank int, inc uint32, enters bool) {
+	ad.receipt(rank).forget(ad.host)
 	le := ad.newEntry(kindJoin)
 	le.head()
 	le.id.Key, le.clock = uint32(rank), uint64(inc)
-	if ad.loose() {
-		le.total = 1
+	switch {
+	case ad.loose():
+		le.total = joinAway
+	case enters:
+		le.total = joinEnters
 	}
 	ad.append(le)
 }
@@ -83,7 +87,7 @@ func (ad *admission) begin(m *wire.Message) {
 // still under way find their incarnation replaced, so the clocks of the answer are final.
 func (ad *admission) cursor(m *wire.Message) {
 	rank := int(m.From.Rank)
-	if ad.ranks[rank].incarnation != m.Incarnation {
+	if rank >= len(ad.ranks) || ad.ranks[rank].incarnation != m.Incarnation {
 		ad.park(m, ad.behind()) // its join is not committed yet
 		return
 	}
@@ -91,21 +95,25 @@ func (ad *admission) cursor(m *wire.Message) {
 		ad.begin(m)
 		return
 	}
-	c := wire.Cursor{Tick: ad.ranks[rank].tick}
+	c := wire.Cursor{Tick: ad.ranks[rank].tick, Away: ad.ranks[rank].away}
 	for r := range ad.ranks {
 		c.Last = max(c.Last, ad.ranks[r].tick)
 	}
 	for _, e := range ad.order {
 		// A key without rounds counts changes in its version. A worker compares versions with
 		// clocks, and so is told the clock of the worker that has pushed most.
-		version := e.version
-		if e.direct {
+		version, clock := e.version, e.clocks[rank]
+		switch {
+		case e.direct:
 			version = slices.Max(e.clocks)
+		case !ad.loose():
+			// Rounds before the worker came have closed without it: it begins with the next one.
+			clock = max(clock, version)
 		}
 		c.Entries = append(c.Entries, wire.CursorEntry{
 			Key: e.id.Key, Slice: e.id.Slice, Slices: e.slices, DType: uint8(e.dtype),
 			Direct: e.direct, Rows: e.row > 0, Total: e.total,
-			Clock: e.clocks[rank], Version: version,
+			Clock: clock, Version: version,
 		})
 	}
 	a := ad.me.Message(wire.TypeCursor)

@@ -8,7 +8,7 @@ import (
 // adoptShards makes the server's copies agree with its view. It looks at roles first and then at
 // members, because a new primary lets new incarnations of workers in.
 func (s *Server) adoptShards() {
-	me := wire.Replica{Server: s.me.Self.Rank, Incarnation: s.me.Inc}
+	me := s.replica()
 	for len(s.shards) < len(s.me.View.Shards) {
 		s.shards, s.had = append(s.shards, nil), append(s.had, false)
 	}
@@ -18,7 +18,7 @@ func (s *Server) adoptShards() {
 		switch {
 		case place.Primary == me:
 			s.lead(uint32(i), place)
-		case place.Backup == me:
+		case place.Backup == me, place.Third == me:
 			s.follow(uint32(i), place)
 		case sh != nil:
 			s.me.Out.Report(ps.EventDropped, s.me.Self, uint32(i), place.Epoch, "")
@@ -31,6 +31,11 @@ func (s *Server) adoptShards() {
 			sh.membersChanged()
 		}
 	}
+}
+
+// replica returns the name of copies on this server.
+func (h *host) replica() wire.Replica {
+	return wire.Replica{Server: h.me.Self.Rank, Incarnation: h.me.Inc}
 }
 
 // fresh puts an empty copy of a shard in the place of the one before. From now on an empty copy of
@@ -66,11 +71,11 @@ func (s *Server) lead(id uint32, place wire.Shard) {
 	case sh.role == backup:
 		sh.promote()
 	}
-	// In a new epoch nothing is known of the backup: it may have dropped its copy in the meantime.
-	if sh.epoch != place.Epoch || sh.place.Backup != place.Backup {
-		sh.peer = nil
-	}
+	sh.keepPeers(place)
 	sh.epoch, sh.place = place.Epoch, place
+	if sh.third == nil && !place.Third.IsZero() {
+		sh.third = &peer{replica: place.Third, attempt: place.Attempt, acked: sh.next}
+	}
 	switch {
 	case place.Backup.IsZero():
 		// The view says that no other copy may be promoted: this one commits alone.
@@ -84,13 +89,34 @@ func (s *Server) lead(id uint32, place wire.Shard) {
 	}
 }
 
-// follow makes the server a backup of a shard. It keeps its copy if that belongs to the same log:
-// in the same epoch, or in the next one after a swap, in which it was the primary. Any other copy
-// may hold entries that were never committed, and is made anew from a transfer.
+// keepPeers keeps what a primary knows of copies that stay in a new view. A third copy that is in
+// sync has taken the place of the backup, in the same epoch. In a new epoch nothing is known of
+// other copies: they may have dropped theirs in the meantime.
+func (sh *shard) keepPeers(place wire.Shard) {
+	same := sh.epoch == place.Epoch
+	if t := sh.third; t != nil && same && t.replica == place.Backup {
+		sh.peer, sh.third = t, nil
+		sh.checks = [len(sh.checks)]checkpoint{}
+	}
+	if sh.peer != nil && (!same || sh.peer.replica != place.Backup) {
+		sh.peer = nil
+	}
+	if t := sh.third; t != nil && (!same || t.replica != place.Third ||
+		t.attempt != place.Attempt) {
+		sh.third = nil
+	}
+}
+
+// follow makes the server a backup of a shard, or a third copy. It keeps its copy if that belongs
+// to the same log: in the same epoch, or in the next one after a swap, in which it was the primary.
+// Any other copy may hold entries that were never committed, and is made anew from a transfer. So
+// is a third copy whose attempt is new: its primary sends the whole state.
 func (s *Server) follow(id uint32, place wire.Shard) {
 	sh := s.shards[id]
-	initial := sh == nil && !s.had[id] && place.InSync // as in lead
-	keep := sh != nil && sh.role == backup && sh.epoch == place.Epoch
+	third := place.Third == s.replica()
+	initial := sh == nil && !s.had[id] && place.InSync && !third // as in lead
+	keep := sh != nil && sh.role == backup && sh.epoch == place.Epoch &&
+		(!third || sh.place.Attempt == place.Attempt)
 	if sh != nil && sh.role == primary && place.Swapped && place.Epoch == sh.epoch+1 {
 		sh.demote()
 		keep = true

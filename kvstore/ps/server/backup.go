@@ -18,13 +18,14 @@ const (
 	inSync // the scheduler has made it durable that the backup may be promoted
 )
 
-// peer is a primary's knowledge of its backup.
+// peer is a primary's knowledge of its backup, or of a third copy.
 //
 // A new backup is built while the log goes on. The state of the entries travels inside the log, one
 // log entry for each: changes of an entry before its part are of no interest to the backup, later
 // ones come later. No copy of the whole state is ever made.
 type peer struct {
 	replica wire.Replica // server and incarnation that have the copy
+	attempt uint32       // of a third copy (wire.Shard.Attempt)
 	phase   phase
 	acked   uint64 // the backup has all entries of the log up to here
 	end     uint64 // index of the entry that ends the transfer; 0: it has not been appended
@@ -33,6 +34,8 @@ type peer struct {
 	// index of the entry by which a swap began, which the backup must have before the next one
 	turn uint64
 	pos  int // next entry of shard.order to send
+	// since when a transfer waits until the changes in the log are committed; 0: it does not wait
+	blocked ps.Time
 	// while the backup catches up: the last entry that has been sent again; otherwise 0
 	again uint64
 	// when an entry was sent last, or acknowledged: the time from which it is repeated
@@ -61,26 +64,37 @@ const (
 	logLimit = 1 << 14
 )
 
-// pump goes on with a transfer. It reports whether it has added to the log.
+// pump goes on with transfers. It reports whether it has added to the log.
+func (j *journal) pump() bool {
+	return j.transfer(j.peer) || j.transfer(j.third)
+}
+
+// transfer goes on with the transfer to one copy. It reports whether it has added to the log.
 //
 // The transfer is a part of the log: a mark at its beginning, one part for each entry, a mark at
-// its end. So a part is at the place in the log at which its state was taken, and the backup
-// applies the entries behind it as any other. When the end is acknowledged the primary begins to
-// wait for the backup, and asks the scheduler to make it promotable when the backup has all that
-// was committed before that.
-func (j *journal) pump() bool {
-	p := j.peer
-	if p == nil {
+// its end. So a part is at the place in the log at which its state was taken, and the copy applies
+// the entries behind it as any other. When the end is acknowledged the primary begins to wait for
+// the copy, and asks the scheduler to make it promotable when the copy has all that was committed
+// before that.
+//
+// A mark or a part is appended only when all changes in the log are committed: a change that is not
+// would reach the copy neither in the state nor in its log.
+func (j *journal) transfer(p *peer) bool {
+	if p == nil || p.phase >= ended {
 		return false
 	}
+	if j.commit < j.changed {
+		if p.blocked == 0 {
+			p.blocked = max(1, j.now)
+		}
+		return false
+	}
+	p.blocked = 0
 	switch p.phase {
 	case waiting:
-		// All is committed (advance): other entries would reach the backup neither in the state nor
-		// in its log.
 		p.phase, p.acked = streaming, j.next
 		j.me.Out.Report(ps.EventTransfer, wire.Node{Role: wire.Server, Rank: p.replica.Server},
-			j.id,
-			j.epoch, "")
+			j.id, j.epoch, "")
 		j.appendMarker(kindBegin, nil)
 		return true
 	case streaming:
@@ -108,8 +122,15 @@ func (j *journal) pump() bool {
 	return false
 }
 
-// appendMarker adds an entry to the log that means nothing to the primary itself. It is called when
-// everything is committed, so that it carries the state of its place in the log.
+// starved reports whether a transfer has waited for long because pushes follow each other without a
+// pause. Then the primary takes in no pushes until the log is committed; workers repeat them.
+func (j *journal) starved() bool {
+	p := j.third
+	return p != nil && p.phase < ended && p.blocked > 0 && j.now-p.blocked > 2*j.me.Timing.Resend
+}
+
+// appendMarker adds an entry to the log that changes no value. It is called when all changes are
+// committed, so that it carries the state of its place in the log.
 func (j *journal) appendMarker(k kind, payload []byte) {
 	le := j.newEntry(k)
 	le.head()
@@ -121,29 +142,32 @@ func (j *journal) appendMarker(k kind, payload []byte) {
 // log, and mean nothing.
 func (j *journal) replicated(m *wire.Message) {
 	p, r := j.peer, m.LogReceipt()
+	if from := (wire.Replica{Server: m.From.Rank,
+		Incarnation: m.Incarnation}); j.third != nil && from == j.third.replica {
+		p = j.third
+	}
 	if p == nil || r.Index > j.next {
 		return
 	}
-	if r.CheckAt != 0 {
+	if r.CheckAt != 0 && p == j.peer {
 		j.compare(r.CheckAt, r.Checksum, false)
 	}
 	if r.Index > p.acked {
 		p.acked = r.Index
 		p.sent = j.now
 		if p.again != 0 {
-			j.sendAgain()
+			j.sendAgain(p)
 		}
 	}
 	j.advance()
-	j.requestSync()
+	j.requestSync(p)
 }
 
-// requestSync asks the scheduler to make the backup promotable, once it has everything that was
-// ever committed. With the same words it confirms a swap of which the backup knows.
-func (j *journal) requestSync() {
-	p := j.peer
+// requestSync asks the scheduler to make a copy promotable, once it has everything that was ever
+// committed. With the same words it confirms a swap of which the backup knows.
+func (j *journal) requestSync(p *peer) {
 	switch {
-	case p == nil || j.now < p.asked:
+	case j.now < p.asked:
 		return
 	case p.phase == inSync && (!j.place.Swapped || p.acked < p.turn), p.phase < ended,
 		p.acked < p.must:
@@ -156,33 +180,33 @@ func (j *journal) requestSync() {
 	j.me.Send(node.Scheduler, m, nil)
 }
 
-// tickPeer sends entries again that the backup has not acknowledged. A new copy that cannot keep up
+// tickPeers sends entries again that a copy has not acknowledged. A new copy that cannot keep up
 // with the log is given up, for the log keeps all entries that it lacks.
-func (j *journal) tickPeer() {
-	p := j.peer
-	if p == nil {
-		return
-	}
-	j.advance()
-	j.requestSync()
-	if p.acked < j.next && j.now-p.sent >= j.me.Timing.Resend {
-		p.again = p.acked
-		j.sendAgain()
-	}
-	if p.phase < ended && j.log.Len() > logLimit {
-		j.diverged("it does not keep up")
+func (j *journal) tickPeers() {
+	for _, p := range [...]*peer{j.peer, j.third} {
+		if p == nil {
+			continue
+		}
+		j.advance()
+		j.requestSync(p)
+		if p.acked < j.next && j.now-p.sent >= j.me.Timing.Resend {
+			p.again = p.acked
+			j.sendAgain(p)
+		}
+		if p.phase < ended && j.log.Len() > logLimit {
+			j.diverged(p, "it does not keep up")
+		}
 	}
 }
 
-// sendAgain sends a backup that has missed entries the next of them. It takes entries in their
+// sendAgain sends a copy that has missed entries the next of them. It takes entries in their
 // order only, so that new ones are lost on it until it has all before them; many on their way let
 // it catch up at the pace of the connection.
-func (j *journal) sendAgain() {
-	p := j.peer
+func (j *journal) sendAgain(p *peer) {
 	for p.again = max(p.again, p.acked); p.again < min(j.next, p.acked+resendBurst); {
 		p.again++
 		if le := j.log.At(p.again); le != nil {
-			j.sendEntry(le)
+			j.sendEntry(p, le)
 		}
 	}
 	if p.again == j.next {
@@ -190,15 +214,15 @@ func (j *journal) sendAgain() {
 	}
 }
 
-// diverged asks the scheduler to drop the backup. Until the next view nothing changes: only the
-// scheduler may say that the primary commits alone.
-func (j *journal) diverged(why string) {
-	j.me.Out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: j.peer.replica.Server},
+// diverged asks the scheduler to drop a copy. Until the next view nothing changes: only the
+// scheduler may say that the primary commits without it.
+func (j *journal) diverged(p *peer, why string) {
+	j.me.Out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: p.replica.Server},
 		j.id,
 		j.epoch, why)
 	m := j.me.Message(wire.TypeDiverged)
 	m.Shard, m.Epoch = j.id, j.epoch
-	m.SetCopyIncarnation(j.peer.replica.Incarnation)
+	m.SetCopyIncarnation(p.replica.Incarnation)
 	j.me.Send(node.Scheduler, m, nil)
 }
 

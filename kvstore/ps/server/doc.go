@@ -72,6 +72,18 @@
 // repeat the rest. A copy that is made anew gets the state inside the log, one entry of the shard
 // at a time, while training goes on.
 //
+// # Members that come and go
+//
+// A round waits for the workers of the group in the server's view. Workers name the number of their
+// group in every message, and a server that knows an earlier group takes nothing in before it has
+// the view: so no shard begins a round with the workers of the round before. A worker with a new
+// rank is let in by an entry of the log, at which all copies make room for its pushes
+// (replica.grow).
+//
+// A third copy of a shard is made like a backup, while the backup stays in sync. When it has the
+// state it counts like the backup: nothing is committed that one of the three lacks, until a view
+// puts it in the backup's place.
+//
 // # Memory
 //
 // Values, sums and pushes that wait are in buffers of one size per slice (buffer.go). A message

@@ -3,6 +3,7 @@ package server
 import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
 )
 
 // traits are the properties of a slice of a key. They are fixed when the slice is created.
@@ -79,6 +80,37 @@ func (e *entry) open(clock uint64) *round {
 		}
 	}
 	return nil
+}
+
+// grow makes room for pushes of so many workers: nobody waits for them in keys without rounds. Sums
+// of open rounds need room in front of them for the head of a log entry that names all
+// contributors.
+func (e *entry) grow(n int) {
+	if n <= len(e.clocks) {
+		return
+	}
+	first := len(e.clocks) == 0
+	for len(e.clocks) < n {
+		start := uint64(0)
+		if e.direct && !first {
+			start = never
+		}
+		e.clocks, e.starts = append(e.clocks, 0), append(e.starts, start)
+	}
+	if head := wire.EntrySize(n); head > e.pool.head {
+		old := e.pool
+		e.pool = &pool{mem: old.mem, head: head, size: old.size}
+		old.close()
+	}
+	for _, rd := range e.rounds {
+		rd.have = append(rd.have, make([]contribution, n-len(rd.have))...)
+		if rd.sum.head < e.pool.head {
+			b := e.pool.get()
+			copy(b.data(), rd.sum.data())
+			rd.sum.release()
+			rd.sum = b
+		}
+	}
 }
 
 // never is the start of a worker that has not said where it starts.

@@ -30,8 +30,11 @@ type follower struct {
 // replicate takes in an entry of the primary's log. Acknowledgements are sent once for all messages
 // that were handled together, for repeated entries too: their acknowledgement may have been lost.
 func (f *follower) replicate(m *wire.Message) {
-	f.answer = true
 	at := m.LogPlace()
+	if f.place.Third == f.host.replica() && at.Attempt != uint8(f.place.Attempt&127) {
+		return // of the transfer to an earlier copy here, or to one that the view does not name yet
+	}
+	f.answer = true
 	k := kind(at.Kind)
 	if f.blank {
 		// A copy without a state can follow no log: it waits for the beginning of a transfer, which
@@ -58,6 +61,8 @@ func (f *follower) replicate(m *wire.Message) {
 	le := f.entryOf(m, &body)
 	f.commit++
 	switch {
+	case (k == kindPart || k == kindEnd) && !f.rebuilding:
+		// for another copy
 	case k == kindPart || k == kindEnd:
 		f.applyTransfer(k, body.Payload)
 	case f.rebuilding && le.entry == nil && (k == kindRound || k == kindDirect || k == kindSkip):
@@ -77,11 +82,12 @@ func (f *follower) checkEntry(m *wire.Message, body *wire.Entry) error {
 		return fmt.Errorf("unknown kind %d", k)
 	}
 	for i := range body.Len() {
-		if r := body.At(i).Rank; int(r) >= len(f.ranks) {
+		if r := body.At(i).Rank; int(r) >= len(f.ranks) && !f.rebuilding {
 			return fmt.Errorf("contributor of rank %d of %d", r, len(f.ranks))
 		}
 	}
-	if (k == kindJoin || k == kindStart) && int(m.Key) >= len(f.ranks) {
+	if k == kindJoin && m.Key >= maxRanks || k == kindStart && int(m.Key) >= len(f.ranks) &&
+		!f.rebuilding {
 		return fmt.Errorf("join of rank %d of %d", m.Key, len(f.ranks))
 	}
 	e := f.entries[ps.ID{Key: m.Key, Slice: m.Slice}]

@@ -71,11 +71,18 @@ func (h *host) reject(m *wire.Message, why wire.Reason) {
 }
 
 // counts reports whether anybody waits for a worker. Under Wait a dead worker counts, because its
-// successor makes the same pushes again; a worker that has left never does.
+// successor makes the same pushes again; a worker that has left, or is not in the group yet, never
+// does.
 func (h *host) counts(rank int) bool {
+	if rank >= len(h.me.View.Workers) {
+		return false
+	}
 	m := &h.me.View.Workers[rank]
-	return !m.Left && (h.cfg.Policy == ps.Wait || m.Alive)
+	return !m.Left && !m.Waits && (h.cfg.Policy == ps.Wait || m.Alive)
 }
+
+// workers returns how many places for workers the job has.
+func (h *host) workers() int { return max(h.cfg.Workers, len(h.me.View.Workers)) }
 
 // expects reports whether a round of an entry waits for a worker: one that counts, and has not said
 // that it starts behind the round.
@@ -90,11 +97,13 @@ func (h *host) loose() bool { return h.cfg.Policy == ps.Shrink || h.cfg.Backups 
 // Config says how a server works. All servers and workers of a job have the same Job,
 // Workers, Policy, Backups, Window, Ahead and Credit.
 type Config struct {
-	Job     uint64 // drawn at the start of the job
-	Rank    uint16 // place of the server among the servers of the job
-	Nonce   uint64 // drawn anew by every process; not 0
-	Addr    string // where the server listens
-	Workers int    // workers of the job, 1 to 65535
+	Job   uint64 // drawn at the start of the job
+	Rank  uint16 // place of the server among the servers of the job
+	Nonce uint64 // drawn anew by every process; not 0
+	Addr  string // where the server listens
+	// Workers is the number of workers with which the job began, 1 to 65535. Optimizers scale sums
+	// as if so many had contributed.
+	Workers int
 	Policy  ps.Policy
 	// Backups is the number of backup workers: rounds close when all but so many have contributed.
 	Backups int

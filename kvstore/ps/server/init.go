@@ -34,7 +34,7 @@ func (cr *creation) init(m *wire.Message) {
 		return
 	}
 	if m.Flags&wire.FlagCreate == 0 {
-		cr.park(m, wire.Node{Role: wire.Worker}) // until worker 0 has created it
+		cr.park(m, wire.Node{Role: wire.Worker}) // until the lowest rank has created it
 		return
 	}
 	size, err := initSize(m)
@@ -105,7 +105,7 @@ func (cr *creation) affords(size int) bool {
 	if cr.cfg.Memory == 0 {
 		return true
 	}
-	return (cr.mem.slices+uint64(size))*uint64(2+cr.cfg.Ahead*cr.cfg.Workers) <= cr.cfg.Memory
+	return (cr.mem.slices+uint64(size))*uint64(2+cr.cfg.Ahead*cr.workers()) <= cr.cfg.Memory
 }
 
 // answerInit tells a worker that an entry exists.
@@ -127,7 +127,7 @@ func (cr *creation) crowded(m *wire.Message) bool {
 			bytes += len(le.own)
 		}
 	}
-	if cr.log.Len() < cr.cfg.Workers*cr.cfg.Window &&
+	if cr.log.Len() < cr.workers()*cr.cfg.Window &&
 		(bytes == 0 || bytes+len(m.Payload) <= logBytes) {
 		return false
 	}

@@ -32,7 +32,7 @@ type intake struct {
 // memory for it. A push beyond the window cannot be noted, and the worker knows that it must wait.
 func (in *intake) push(m *wire.Message) {
 	rank := int(m.From.Rank)
-	rk, rc := &in.ranks[rank], &in.receipts[rank]
+	rk, rc := &in.ranks[rank], in.receipt(rank)
 	if rk.incarnation != m.Incarnation || rk.away {
 		// its join is not committed yet, or it has not said where it starts; the worker will ask
 		// again
@@ -58,6 +58,11 @@ func (in *intake) push(m *wire.Message) {
 		in.stats.Early++
 		rc.gap, rc.now = true, true
 		return
+	}
+	if in.starved() {
+		in.stats.Early++
+		rc.now = true
+		return // the worker will ask again
 	}
 	if m.Type == wire.TypeTick {
 		in.received(rc, m)
@@ -109,7 +114,8 @@ func (in *intake) push(m *wire.Message) {
 // may change, heads and padding included.
 func (in *intake) fits(e *entry, m *wire.Message) error {
 	if m.Flags&wire.FlagRows != 0 {
-		if n := len(in.receipts[m.From.Rank].step.bytes) + len(m.Payload); n > 2*node.TickLimit {
+		if n := len(in.receipt(int(m.From.Rank)).step.bytes) +
+			len(m.Payload); n > 2*node.TickLimit {
 			return fmt.Errorf("step of %d bytes", n)
 		}
 		return in.checkRows(m.Payload)
@@ -125,7 +131,7 @@ func (in *intake) fits(e *entry, m *wire.Message) error {
 // value may be the message that was lost.
 func (in *intake) duplicate(m *wire.Message) {
 	in.stats.Duplicates++
-	rc := &in.receipts[m.From.Rank]
+	rc := in.receipt(int(m.From.Rank))
 	rc.now = true
 	if rk := &in.ranks[m.From.Rank]; rk.has(m.Seq) {
 		rc.acks = wire.AppendAck(rc.acks, m.Seq, rk.outcome(m.Seq))

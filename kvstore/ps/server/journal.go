@@ -9,7 +9,8 @@ import (
 )
 
 // journal is the log of a primary: it appends entries, sends them to the backup, and commits the
-// entries that both copies have.
+// entries that both copies have. A third copy, which is to take the place of the backup, counts
+// like the backup as soon as it has the state: entries are then committed that all three have.
 //
 // The order is the heart of the protocol: an entry is applied, answered and acknowledged only when
 // the backup has it. A worker that has seen a value, or the acknowledgement of a push, has seen
@@ -23,9 +24,11 @@ type journal struct {
 	*host
 	*seat
 	*replica
-	next uint64  // index of the last entry appended
-	log  logRing // entries by index
-	peer *peer   // the backup; nil: there is none, and the primary commits alone
+	next    uint64  // index of the last entry appended
+	changed uint64  // index of the last entry appended that is no mark or part of a transfer
+	log     logRing // entries by index
+	peer    *peer   // the backup; nil: there is none, and the primary commits alone
+	third   *peer   // copy that is to take the place of the backup; nil: there is none
 	// the last comparisons of the copies, until both checksums of one have come
 	checks    [8]checkpoint
 	busy      bool               // advance is running
@@ -37,9 +40,14 @@ type journal struct {
 func (j *journal) append(le *logEntry) {
 	j.next++
 	le.index = j.next
+	if !le.kind.mark() {
+		j.changed = j.next
+	}
 	j.log.push(le)
-	if j.peer != nil {
-		j.sendEntry(le)
+	for _, p := range [...]*peer{j.peer, j.third} {
+		if p != nil {
+			j.sendEntry(p, le)
+		}
 	}
 	j.advance()
 }
@@ -51,12 +59,13 @@ func (j *journal) appendTo(e *entry, le *logEntry) {
 	j.append(le)
 }
 
-// sendEntry passes a log entry to the backup. The message refers to the memory of the entry, so
-// that a sum goes out without a copy.
-func (j *journal) sendEntry(le *logEntry) {
+// sendEntry passes a log entry to a copy. The message refers to the memory of the entry, so that a
+// sum goes out without a copy. A copy that has the state gets parts of a transfer without content.
+func (j *journal) sendEntry(p *peer, le *logEntry) {
 	m := j.me.Message(wire.TypeReplicate)
 	m.Shard, m.Epoch = j.id, j.epoch
-	m.SetLogPlace(wire.LogPlace{Index: le.index, Clock: le.clock, Kind: uint8(le.kind)})
+	m.SetLogPlace(wire.LogPlace{Index: le.index, Clock: le.clock, Kind: uint8(le.kind),
+		Attempt: uint8(p.attempt & 127)})
 	m.Key, m.Slice, m.Slices, m.DType, m.Codec, m.Total = le.id.Key, le.id.Slice, le.slices,
 		le.dtype, le.codec, le.total
 	if le.rows {
@@ -66,6 +75,9 @@ func (j *journal) sendEntry(le *logEntry) {
 		m.Flags |= wire.FlagDirect
 	}
 	m.Payload = le.body()
+	if p.phase >= ended && le.kind.mark() {
+		m.Payload = m.Payload[:wire.EntrySize(0)]
+	}
 	var hold *ps.Loan
 	if le.buf != nil {
 		hold = le.buf.lend()
@@ -73,17 +85,20 @@ func (j *journal) sendEntry(le *logEntry) {
 		// The entry may be recycled before the outbox is emptied.
 		m.Payload = j.keep(m.Payload)
 	}
-	j.me.Send(wire.Node{Role: wire.Server, Rank: j.place.Backup.Server}, m, hold)
-	j.peer.sent = j.now
+	j.me.Send(wire.Node{Role: wire.Server, Rank: p.replica.Server}, m, hold)
+	p.sent = j.now
 }
 
 // limit returns the index up to which the primary may commit. A backup that is being made does not
 // hold up commits: it may not be promoted before it has everything (peer.must).
 func (j *journal) limit() uint64 {
-	if j.peer != nil && j.peer.phase >= ended {
-		return min(j.next, max(j.commit, j.peer.acked))
+	last := j.next
+	for _, p := range [...]*peer{j.peer, j.third} {
+		if p != nil && p.phase >= ended {
+			last = min(last, max(j.commit, p.acked))
+		}
 	}
-	return j.next
+	return last
 }
 
 // advance applies the entries that may be committed, and forgets the ones that all copies have. It
@@ -105,8 +120,10 @@ func (j *journal) advance() {
 		}
 		// Entries stay until the backup has them, to be sent again if they are lost.
 		keep := j.commit
-		if j.peer != nil {
-			keep = min(keep, j.peer.acked)
+		for _, p := range [...]*peer{j.peer, j.third} {
+			if p != nil {
+				keep = min(keep, p.acked)
+			}
 		}
 		for !j.log.Empty() && j.log.First <= keep {
 			j.recycle(j.log.Pop())
@@ -147,7 +164,8 @@ func (j *journal) compare(index uint64, sum uint32, mine bool) {
 	}
 	if c.have == 3 && c.mine != c.theirs {
 		c.have = 0
-		j.diverged(fmt.Sprintf("checksum %#x at entry %d, the primary has %#x", c.theirs, index,
+		j.diverged(j.peer, fmt.Sprintf("checksum %#x at entry %d, the primary has %#x", c.theirs,
+			index,
 			c.mine))
 	}
 }
@@ -187,6 +205,16 @@ const (
 	lastKind = kindTurn
 )
 
+// mark reports whether entries of a kind belong to a transfer, and change nothing on copies that
+// have the state.
+func (k kind) mark() bool { return k == kindBegin || k == kindPart || k == kindEnd }
+
+// How a worker comes, in the total of a kindJoin.
+const (
+	joinAway   = 1 // rounds close without it until it has said where it starts
+	joinEnters = 2 // rounds wait for it, keys without rounds and tables do not
+)
+
 // logEntry is a change of a shard's replicated state, on its way to all copies. Its body is a head,
 // which lists the pushes in it, and a payload. Large bodies are in a buffer of the entry that they
 // change, which can become its value; small ones are in memory of the log entry, which is used
@@ -200,7 +228,7 @@ type logEntry struct {
 	codec  uint8  // encoding of the payload
 	rows   bool   // kindInit: the slice is a block of a table
 	direct bool   // kindInit: the key has no rounds
-	// bytes of the key; kindInit of a block: bytes of a row; kindJoin: 1 when it is away
+	// bytes of the key; kindInit of a block: bytes of a row; kindJoin: joinAway or joinEnters
 	total uint64
 	// of a round or push: its number; kindInit of a block: bytes of the block; kindTick: the step;
 	// kindJoin and kindStart: the incarnation; kindSpec: the version

@@ -84,12 +84,12 @@ func TestJournalRepeatsWhatIsLost(t *testing.T) {
 	}
 	h.sent()
 	h.now = h.me.Timing.Resend - 1
-	j.tickPeer()
+	j.tickPeers()
 	if got := h.sent(); len(got) > 0 {
 		t.Fatalf("%v sent again before it is time", got)
 	}
 	h.now++
-	j.tickPeer()
+	j.tickPeers()
 	if got := h.sent(); len(got) != resendBurst || got[0] != first {
 		t.Fatalf("%d entries sent again from %d on, want %d from %d on", len(got), got[0],
 			resendBurst, first)
@@ -100,7 +100,7 @@ func TestJournalRepeatsWhatIsLost(t *testing.T) {
 	}
 	j.acknowledge(wire.LogReceipt{Index: j.next})
 	h.now += h.me.Timing.Resend
-	j.tickPeer()
+	j.tickPeers()
 	if got := h.sent(); len(got) > 0 || j.peer.again != 0 {
 		t.Errorf("%v sent to a backup that has everything", got)
 	}
@@ -173,13 +173,13 @@ func TestJournalBuildsABackup(t *testing.T) {
 	}
 	j.peer.end, j.busy = 1, true
 	h.me.Out.Reset()
-	j.tickPeer()
+	j.tickPeers()
 	if len(h.me.Out.Events) != 1 || h.me.Out.Events[0].Kind != ps.EventDiverged {
 		t.Errorf("events %+v about a backup that does not keep up", h.me.Out.Events)
 	}
 	h.me.Out.Reset()
 	j.peer.phase = ended
-	if j.tickPeer(); len(h.me.Out.Events) > 0 {
+	if j.tickPeers(); len(h.me.Out.Events) > 0 {
 		t.Errorf("a backup that counts is given up: %+v", h.me.Out.Events)
 	}
 }

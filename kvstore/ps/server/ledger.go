@@ -11,7 +11,7 @@ type ledger struct {
 	*host
 	*seat
 	*replica
-	receipts []receipt // by rank
+	receipts []receipt // by rank; see receipt
 	// fused is the fused push that is being handled: the value, which follows, acknowledges it.
 	fused struct {
 		seq       uint64 // 0: none is
@@ -74,13 +74,21 @@ func (l *ledger) probed(rk *rankState, rc *receipt, seq uint64) {
 	}
 }
 
+// receipt returns the debt to a worker. Its place may have been added since the copy was made.
+func (l *ledger) receipt(rank int) *receipt {
+	for rank >= len(l.receipts) {
+		l.receipts = append(l.receipts, receipt{})
+	}
+	return &l.receipts[rank]
+}
+
 // unfuse acknowledges a fused push that was committed and not answered by a value: its pull waits
 // for others, and the worker must not repeat the push meanwhile.
 func (l *ledger) unfuse() {
 	f := l.fused
 	l.fused.seq = 0
 	if f.committed && !l.answered(f.rank, f.seq) {
-		rc := &l.receipts[f.rank]
+		rc := l.receipt(int(f.rank))
 		rc.acks = wire.AppendAck(rc.acks, f.seq, f.outcome)
 	}
 }
@@ -88,7 +96,7 @@ func (l *ledger) unfuse() {
 // answered reports whether the outbox already answers a fused push by its value, which is an
 // acknowledgement as well.
 func (l *ledger) answered(rank uint16, seq uint64) bool {
-	for i := len(l.me.Out.Sends) - 1; i >= 0 && i >= len(l.me.Out.Sends)-l.cfg.Workers; i-- {
+	for i := len(l.me.Out.Sends) - 1; i >= 0 && i >= len(l.me.Out.Sends)-l.workers(); i-- {
 		m := &l.me.Out.Sends[i].Msg
 		if a := m.Answer(); m.Type == wire.TypeValue && a.Fused && a.Seq == seq &&
 			m.Shard == l.id && l.me.Out.Sends[i].To.Rank == rank {
@@ -110,7 +118,7 @@ func (l *ledger) ackPushes(body *wire.Entry) {
 			l.fused.committed, l.fused.outcome = true, c.Outcome
 			continue
 		}
-		rc := &l.receipts[c.Rank]
+		rc := l.receipt(int(c.Rank))
 		rc.acks = wire.AppendAck(rc.acks, c.Seq, c.Outcome)
 	}
 }

@@ -18,7 +18,7 @@ type pulls struct {
 	*journal
 	*ledger
 	parked  int      // pulls that wait
-	waiting []int    // of them, by rank; nil: none has waited yet
+	waiting []int    // of them, by rank; ranks beyond have let none wait
 	rows    []parked // pulls of rows, which wait for ticks
 	swept   ps.Time  // when pulls and questions that wait are looked at next
 }
@@ -89,8 +89,8 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	if pl.answer(&p) {
 		return
 	}
-	if pl.waiting == nil {
-		pl.waiting = make([]int, pl.cfg.Workers)
+	for len(pl.waiting) <= int(m.From.Rank) {
+		pl.waiting = append(pl.waiting, 0)
 	}
 	if pl.waiting[m.From.Rank] >= 2*pl.cfg.Window || rows && kept+len(m.Payload) > node.TickLimit {
 		return // more than a worker has reason to: it will ask again
@@ -135,7 +135,7 @@ func (pl *pulls) answer(p *parked) bool {
 func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
 	pl.stats.Pulls++
 	m := pl.me.Message(wire.TypeValue)
-	rc := &pl.receipts[p.from.Rank]
+	rc := pl.receipt(int(p.from.Rank))
 	m.Shard, m.Epoch = pl.id, pl.epoch
 	a := wire.Answer{Seq: p.seq, Version: clock, Received: rc.received, Fused: p.fused}
 	rc.told, rc.bytes, rc.now = rc.received, 0, rc.now && rc.gap // the value has the receipt

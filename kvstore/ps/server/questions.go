@@ -71,6 +71,9 @@ func (q *questions) answerAsks() {
 // answerable reports whether a question can be answered without the payload that it had. The
 // conditions are of the committed state, so that an answer never has to be taken back.
 func (q *questions) answerable(m *wire.Message) bool {
+	if int(m.From.Rank) >= len(q.ranks) {
+		return false
+	}
 	rk := &q.ranks[m.From.Rank]
 	switch m.Type {
 	case wire.TypeInit:

@@ -43,12 +43,25 @@ func newReplica(h *host, at *seat) replica {
 	if h.cfg.Updater != nil {
 		rp.updater = h.cfg.Updater(at.id)
 	}
-	rp.ranks = make([]rankState, h.cfg.Workers)
-	for i := range rp.ranks {
-		rp.ranks[i].bits = make([]uint64, h.cfg.Window/64)
-		rp.ranks[i].fates = make([]uint64, 2*h.cfg.Window/32)
-	}
+	rp.grow(h.cfg.Workers)
 	return rp
+}
+
+// maxRanks bounds the ranks of workers.
+const maxRanks = 1 << 16
+
+// grow makes room for the knowledge of so many workers. A place is added at the same index of the
+// log on all copies, or with a part of the state that has it.
+func (rp *replica) grow(n int) {
+	if n <= len(rp.ranks) {
+		return
+	}
+	for len(rp.ranks) < n {
+		rp.ranks = append(rp.ranks, *newRankState(rp.cfg.Window))
+	}
+	for _, e := range rp.order {
+		e.grow(n)
+	}
 }
 
 // apply changes the replicated state by one entry of the log. It is the only function that does, on
@@ -67,6 +80,7 @@ func (rp *replica) apply(le *logEntry) {
 	e := le.entry
 	for i := range body.Len() {
 		c := body.At(i)
+		rp.grow(int(c.Rank) + 1) // only while the copy is being made
 		rk := &rp.ranks[c.Rank]
 		if c.Incarnation == rk.incarnation {
 			rk.mark(c.Seq, c.Outcome)
@@ -144,6 +158,7 @@ func (rp *replica) applyDirect(le *logEntry, payload []byte) {
 // nobody waits for it until it has said where it starts.
 func (rp *replica) applyJoin(le *logEntry) {
 	rank := int(le.id.Key)
+	rp.grow(rank + 1)
 	rk := &rp.ranks[rank]
 	// A late entry for an earlier incarnation must not take back the later one's sequences.
 	if inc := uint32(le.clock); inc > rk.incarnation {
@@ -154,7 +169,9 @@ func (rp *replica) applyJoin(le *logEntry) {
 	}
 	rk.away = true
 	for _, e := range rp.order {
-		e.starts[rank] = never
+		if e.starts[rank] = never; le.total == joinEnters && !e.direct {
+			e.starts[rank] = 0
+		}
 	}
 }
 
@@ -162,6 +179,7 @@ func (rp *replica) applyJoin(le *logEntry) {
 // behind a step of tables.
 func (rp *replica) applyStart(le *logEntry, payload []byte) {
 	rank := int(le.id.Key)
+	rp.grow(rank + 1)
 	rk := &rp.ranks[rank]
 	if rk.incarnation != uint32(le.clock) || len(payload) != 24 {
 		return
@@ -171,9 +189,10 @@ func (rp *replica) applyStart(le *logEntry, payload []byte) {
 	rk.tick = max(rk.tick, binary.LittleEndian.Uint64(payload[16:]))
 	rk.away = false
 	for _, e := range rp.order {
-		if e.direct {
+		switch {
+		case e.direct:
 			e.starts[rank], e.clocks[rank] = direct, max(e.clocks[rank], direct)
-		} else {
+		case e.starts[rank] == never:
 			e.starts[rank], e.clocks[rank] = clock, max(e.clocks[rank], clock)
 		}
 	}
@@ -210,8 +229,8 @@ func (rp *replica) create(le *logEntry, value []byte) {
 
 // addSlice adds an entry with room for its value.
 func (rp *replica) addSlice(e *entry) {
-	e.clocks, e.starts = make([]uint64, rp.cfg.Workers), make([]uint64, rp.cfg.Workers)
-	e.pool = &pool{mem: &rp.mem, head: wire.EntrySize(rp.cfg.Workers), size: e.size}
+	e.pool = &pool{mem: &rp.mem, head: wire.EntrySize(len(rp.ranks)), size: e.size}
+	e.grow(len(rp.ranks))
 	e.value = e.pool.get()
 	rp.mem.slices += uint64(e.size)
 	rp.entries[e.id] = e
@@ -252,6 +271,11 @@ type rankState struct {
 	// steps of tables that the worker has ended
 	tick uint64
 	away bool // has joined and not said where it starts: nobody waits for its ticks
+}
+
+// newRankState returns the knowledge of a worker that nobody has heard of.
+func newRankState(window int) *rankState {
+	return &rankState{bits: make([]uint64, window/64), fates: make([]uint64, 2*window/32)}
 }
 
 // has reports whether a sequence is in the log.

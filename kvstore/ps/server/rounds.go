@@ -46,7 +46,13 @@ func (rs *rounds) newRound(e *entry, clock uint64) *round {
 		rd = rs.spare[n-1]
 		rs.spare = rs.spare[:n-1]
 	} else {
-		rd = &round{have: make([]contribution, rs.cfg.Workers)}
+		rd = &round{}
+	}
+	// Places may have been added since, and shards hear of them one after the other.
+	if n := len(e.clocks); n > len(rd.have) {
+		rd.have = append(rd.have, make([]contribution, n-len(rd.have))...)
+	} else {
+		rd.have = rd.have[:n]
 	}
 	rd.clock, rd.sum, rd.empty, rd.done, rd.n = clock, e.pool.get(), true, 0, 0
 	return rd
@@ -143,6 +149,11 @@ func (rs *rounds) missing(e *entry, rd *round) int {
 // workers the sum is taken when the round closes, because which pushes are in it is known only
 // then.
 func (rs *rounds) complete(e *entry, rd *round) bool {
+	for r := len(e.clocks); r < len(rs.me.View.Workers); r++ {
+		if rs.counts(r) {
+			return false // it is let in by an entry of the log that is not applied yet
+		}
+	}
 	if rs.cfg.Backups == 0 {
 		return rs.sumUp(e, rd) && rd.n > 0
 	}

@@ -78,7 +78,7 @@ func (t *step) clear() {
 // pushRows keeps rows until their tick. They are acknowledged with the tick, because they are in
 // the log only then.
 func (in *intake) pushRows(m *wire.Message) {
-	t := &in.receipts[m.From.Rank].step
+	t := &in.receipt(int(m.From.Rank)).step
 	t.seqs = append(t.seqs, m.Seq)
 	t.bytes = append(t.bytes, m.Payload...)
 	in.stats.Held += uint64(len(m.Payload))
@@ -87,7 +87,7 @@ func (in *intake) pushRows(m *wire.Message) {
 // tick puts a worker's step into the log. A step that is there, because a predecessor has made it,
 // contributes its sequences and no rows.
 func (in *intake) tick(m *wire.Message) {
-	t := &in.receipts[m.From.Rank].step
+	t := &in.receipt(int(m.From.Rank)).step
 	in.stats.Held -= uint64(len(t.bytes))
 	le := in.newEntry(kindTick)
 	le.clock, le.n = m.Clock, len(t.seqs)+1

@@ -16,8 +16,9 @@ type Server struct {
 	shards []*shard // copies by shard; nil: none
 	// shards of which there has ever been a copy here. An empty copy is complete only where there
 	// was none before: nothing can have been committed without this server then.
-	had   []bool
-	ahead []wire.Message // of workers that know a newer view; kept with copies of their payloads
+	had    []bool
+	leaves bool           // wants to leave
+	ahead  []wire.Message // of workers that know a newer view; kept with copies of their payloads
 }
 
 // New returns a server that asks the scheduler for its place.
@@ -95,7 +96,8 @@ func (s *Server) dispatch(m *wire.Message) {
 	switch {
 	case !s.me.View.Current(m.From, m.Incarnation):
 		s.unnamed(m)
-	case m.Epoch > sh.epoch:
+	case m.Epoch > sh.epoch, m.From.Role == wire.Worker &&
+		int16(m.Group-uint16(s.me.View.Group.Number)) > 0:
 		s.early(m) // its sender knows a newer view
 	case m.From.Role == wire.Worker && sh.role != primary:
 		s.reject(m, wire.ReasonNotPrimary)
@@ -182,6 +184,31 @@ func (s *Server) Gone() bool { return s.me.Gone() }
 // Leave says goodbye to the scheduler, which moves the server's shards at once. Ticks should go on
 // until Gone.
 func (s *Server) Leave() { s.me.Leave() }
+
+// WantLeave asks the scheduler to move the server's copies to others and to let it go then: the
+// view says Left when it may end. It reports false when too few other servers are there to keep as
+// many copies of every shard.
+func (s *Server) WantLeave() bool {
+	v := s.me.View
+	if v == nil || s.me.Inc == 0 || len(v.Shards) == 0 {
+		return false
+	}
+	copies, others := 1, 0
+	for i := range v.Shards {
+		if sh := &v.Shards[i]; !sh.Backup.IsZero() && !sh.Moving {
+			copies = 2
+		}
+	}
+	for i := range v.Servers {
+		m := &v.Servers[i]
+		if m.Node != s.me.Self && m.Alive && !m.Leaves && !m.Left {
+			others++
+		}
+	}
+	s.leaves = s.leaves || others >= copies
+	s.me.Asked = s.me.Asked || s.leaves
+	return s.leaves
+}
 
 // Saved says that a shard's part of a snapshot is durable in a file of that name.
 func (s *Server) Saved(save *ps.Save, name string) {

@@ -66,15 +66,18 @@ func (sh *shard) askAgain(m *wire.Message) {
 	sh.fromWorker(m)
 }
 
-// fromServer takes in a message of the log. Only the other copy of the view speaks about it, in the
-// part that the view gives it.
+// fromServer takes in a message of the log. Only the other copies of the view speak about it, in
+// the parts that the view gives them.
 func (sh *shard) fromServer(m *wire.Message) {
 	from := wire.Replica{Server: m.From.Rank, Incarnation: m.Incarnation}
 	switch {
 	case m.Type == wire.TypeReplicate && sh.role == backup && from == sh.place.Primary:
 		sh.replicate(m)
-	case m.Type == wire.TypeReplicated && sh.role == primary && from == sh.place.Backup:
+	case m.Type == wire.TypeReplicated && sh.role == primary && (from == sh.place.Backup ||
+		from == sh.place.Third):
 		sh.replicated(m)
+	case m.Type == wire.TypeReplicated && sh.role == primary:
+		// Late, of a copy that another one has replaced in this epoch.
 	default:
 		sh.refuse(m, "not its place")
 	}
@@ -82,6 +85,9 @@ func (sh *shard) fromServer(m *wire.Message) {
 
 // fromWorker takes in a message of a worker whose incarnation the view names, in the shard's epoch.
 func (sh *shard) fromWorker(m *wire.Message) {
+	if int(m.From.Rank) >= len(sh.ranks) && m.Type != wire.TypeAskCursor {
+		return // it has not been let in: it will ask again
+	}
 	switch m.Type {
 	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
 		sh.push(m)
@@ -108,7 +114,7 @@ func (sh *shard) hasCommitted(le *logEntry) {
 	if le.kind == kindJoin {
 		// Pushes that were committed since the join was put into the log are the incarnation
 		// before's.
-		sh.receipts[le.id.Key].forget(sh.host)
+		sh.receipt(int(le.id.Key)).forget(sh.host)
 	}
 	if le.kind == kindInit {
 		e = sh.entries[le.id]
@@ -155,7 +161,7 @@ func (sh *shard) flush() {
 // through them four times in the time for which a pull is kept.
 func (sh *shard) tickPrimary() {
 	sh.overdue()
-	sh.tickPeer()
+	sh.tickPeers()
 	if sh.parked+len(sh.asks) == 0 || sh.now < sh.swept {
 		return
 	}
@@ -172,10 +178,13 @@ func (sh *shard) tickPrimary() {
 // membersChanged looks at everything that depends on which workers count: rounds that waited for a
 // worker may close now, and new incarnations must be let in before their first push.
 func (sh *shard) membersChanged() {
-	for r := range sh.ranks {
-		m := &sh.me.View.Workers[r]
-		if m.Incarnation > sh.ranks[r].incarnation && !sh.joining(r, m.Incarnation) {
-			sh.appendJoin(r, m.Incarnation)
+	for r := range sh.me.View.Workers {
+		m, known := &sh.me.View.Workers[r], uint32(0)
+		if r < len(sh.ranks) {
+			known = sh.ranks[r].incarnation
+		}
+		if m.Incarnation > known && !sh.joining(r, m.Incarnation) {
+			sh.appendJoin(r, m.Incarnation, m.Enter > known)
 		}
 	}
 	sh.advance()
@@ -194,7 +203,7 @@ func (sh *shard) promote() {
 	// goes on with its whole tail: that is at least all that anybody has seen.
 	sh.cut(never)
 	sh.role = primary
-	sh.next = sh.commit
+	sh.next, sh.changed = sh.commit, sh.commit
 	sh.log.reset(sh.commit)
 	sh.forgetAll()
 	for _, e := range sh.order {
@@ -219,7 +228,7 @@ func (sh *shard) close() {
 // demote turns a primary into the backup of the server with which it changed places. Pushes that
 // are not in the log are forgotten: workers send them to the other.
 func (sh *shard) demote() {
-	sh.role, sh.tail, sh.peer, sh.snap = backup, true, nil, nil
+	sh.role, sh.tail, sh.peer, sh.third, sh.snap = backup, true, nil, nil, nil
 	for _, e := range sh.order {
 		for _, rd := range e.rounds {
 			sh.freeRound(rd)

@@ -101,7 +101,7 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	hasPrev := h[9]&2 != 0
 	n, size, row := le.Uint32(h[12:]), le.Uint64(h[24:]), le.Uint64(h[32:])
 	e.total, e.version = le.Uint64(h[16:]), le.Uint64(h[40:])
-	if int(n) != rp.cfg.Workers || size > node.MaxSlice || row > size || !e.dtype.Valid() {
+	if n > maxRanks || size > node.MaxSlice || row > size || !e.dtype.Valid() {
 		return nil, fmt.Errorf("%w: key %d has clocks of %d workers and %d bytes", errState,
 			e.id.Key, n, size)
 	}
@@ -123,6 +123,9 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if !rp.restoring {
+		rp.grow(int(n))
+	}
 	e.size, e.row = int(size), int(row)
 	if old := rp.entries[e.id]; old != nil {
 		if old.size != e.size || old.slices != e.slices {
@@ -134,8 +137,21 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 		rp.addSlice(e)
 	}
 	e.closed = e.version
-	for i := range e.clocks {
-		e.clocks[i], e.starts[i] = le.Uint64(clocks[16*i:]), le.Uint64(clocks[16*i+8:])
+	most := e.version // of a key with rounds: every worker has taken part in the last one
+	for i := range int(n) {
+		c := le.Uint64(clocks[16*i:])
+		if i < len(e.clocks) {
+			e.clocks[i], e.starts[i] = c, le.Uint64(clocks[16*i+8:])
+		}
+		if e.direct {
+			if i == 0 {
+				most = 0 // its version counts the changes
+			}
+			most = max(most, c)
+		}
+	}
+	for i := int(n); i < len(e.clocks); i++ {
+		e.clocks[i] = most // a place that the job of the snapshot did not have
 	}
 	e.value.release()
 	e.value = e.pool.get()
@@ -177,8 +193,10 @@ func (rp *replica) appendHead(dst []byte) []byte {
 	return dst
 }
 
-// setHead takes over the bytes of appendHead and returns the bytes behind them. The numbers of
-// workers and the window must be the server's own: they are settings on which all processes agree.
+// setHead takes over the bytes of appendHead and returns the bytes behind them. The window must be
+// the server's own: it is a setting on which all processes agree. A snapshot may be of a job with
+// another number of workers: ranks that the job does not have are dropped, and new ones begin where
+// the others are.
 func (rp *replica) setHead(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	h, err := cut(&b, 4)
@@ -196,13 +214,21 @@ func (rp *replica) setHead(b []byte) ([]byte, error) {
 	if h, err = cut(&b, 4); err != nil {
 		return nil, err
 	}
-	if n := le.Uint32(h); int(n) != len(rp.ranks) {
-		return nil, fmt.Errorf("%w: it knows %d workers, want %d", errState, n, len(rp.ranks))
+	n := int(le.Uint32(h))
+	if n > maxRanks {
+		return nil, fmt.Errorf("%w: it knows %d workers, want at most %d", errState, n, maxRanks)
 	}
-	for i := range rp.ranks {
-		r := &rp.ranks[i]
+	most := uint64(0)
+	for i := range n {
 		if h, err = cut(&b, 32); err != nil {
 			return nil, err
+		}
+		var r *rankState
+		if most = max(most, le.Uint64(h[16:])); rp.restoring && i >= len(rp.ranks) {
+			r = newRankState(rp.cfg.Window) // of a worker that the job does not have any more
+		} else {
+			rp.grow(i + 1)
+			r = &rp.ranks[i]
 		}
 		if n := le.Uint32(h[4:]); int(n) != len(r.bits) {
 			return nil, fmt.Errorf("%w: window of %d pushes, want %d", errState, 64*uint64(n),
@@ -219,6 +245,9 @@ func (rp *replica) setHead(b []byte) ([]byte, error) {
 		for j := range r.fates {
 			r.fates[j] = le.Uint64(h[8*(len(r.bits)+j):])
 		}
+	}
+	for i := n; i < len(rp.ranks); i++ {
+		rp.ranks[i].tick = most // a place that the job of the snapshot did not have
 	}
 	if rp.restoring {
 		spec.Version = min(spec.Version, RestoredVersion)

@@ -25,7 +25,7 @@ type Stats struct {
 // heartbeat sums up the server's state for people to see: the furthest clock of its shards, the
 // worker that a round waits for, the pulls that wait. No decision rests on it.
 func (s *Server) heartbeat() wire.Heartbeat {
-	h := wire.Heartbeat{Queue: s.stats.Held, Waiting: -1}
+	h := wire.Heartbeat{Queue: s.stats.Held, Waiting: -1, Leaves: s.leaves}
 	for _, sh := range s.shards {
 		if sh == nil || sh.role != primary {
 			continue

@@ -18,8 +18,11 @@ func (j *journal) tellWaiting(m *wire.Message, on wire.Node) {
 	j.me.Send(m.From, r, nil)
 }
 
-// behind returns the backup if the log waits for it, and no node if everything is committed.
+// behind returns the copy that the log waits for, and no node if everything is committed.
 func (j *journal) behind() wire.Node {
+	if p := j.third; p != nil && p.phase >= ended && p.acked <= j.commit && j.commit < j.next {
+		return wire.Node{Role: wire.Server, Rank: p.replica.Server}
+	}
 	if j.commit < j.next && !j.place.Backup.IsZero() {
 		return wire.Node{Role: wire.Server, Rank: j.place.Backup.Server}
 	}

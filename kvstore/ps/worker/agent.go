@@ -31,6 +31,16 @@ func newAgent(c Config) *agent {
 // that it missed.
 func (ag *agent) loose() bool { return ag.cfg.Policy == ps.Shrink || ag.cfg.Backups > 0 }
 
+// lowest reports whether no worker of a lower rank is in the job: its values of new keys count.
+func (ag *agent) lowest() bool {
+	for i := range ag.me.View.Workers {
+		if m := &ag.me.View.Workers[i]; !m.Left && !m.Waits {
+			return m.Node == ag.me.Self
+		}
+	}
+	return false
+}
+
 // err is Worker.Err. A place that is taken counts before a shard that is lost: the successor goes
 // on where this process would end the job.
 func (ag *agent) err() error {

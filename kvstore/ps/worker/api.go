@@ -139,6 +139,17 @@ func (w *Worker) Clock(now ps.Time, deadline ps.Time) (uint64, error) {
 	return w.endStep(now, deadline)
 }
 
+// Standing returns what this worker knows of the group.
+func (w *Worker) Standing() Standing { return w.standing() }
+
+// Regroup ends when all workers of the group have called it and the group has changed: workers that
+// wait are in, and workers that leave are gone. Workers call it between the same two rounds, when
+// their pushes are committed (Drained). The note of the lowest rank is kept with the group, for
+// workers that come later; round is kept for people.
+func (w *Worker) Regroup(now ps.Time, round uint64, note []byte, deadline ps.Time) (uint64, error) {
+	return w.regroup(now, round, note, deadline)
+}
+
 // Err returns why calls fail from now on: the worker was replaced, a shard is lost, or the
 // scheduler is gone. It is nil while the job can go on. A scheduler that is heard of again makes it
 // nil again.

@@ -19,7 +19,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 	}{
 		{"the only worker", Config{Nonce: 1, Workers: 1}, true},
 		{"the last one", Config{Nonce: 1, Workers: 2, Rank: 1}, true},
-		{"one too many", Config{Nonce: 1, Workers: 2, Rank: 2}, false},
+		{"one that has come later", Config{Nonce: 1, Workers: 2, Rank: 2}, true},
 		{"no nonce", Config{Workers: 1}, false},
 		{"no bound", Config{Nonce: 1, Workers: 1, Staleness: Unbounded}, true},
 		{"less than none", Config{Nonce: 1, Workers: 1, Staleness: Unbounded - 1}, false},
@@ -118,7 +118,8 @@ func TestPushesLeaveByPriority(t *testing.T) {
 		d.key(key, KeySpec{Total: 4, Direct: key == 4})
 	}
 	push := func(key uint32, prio int8) {
-		if _, err := d.Push(d.at, PushOp{Key: key, Value: make([]byte, 4), Priority: prio}); err != nil {
+		if _, err := d.Push(d.at, PushOp{Key: key, Value: make([]byte, 4),
+			Priority: prio}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,6 +26,7 @@
 //	keyset        keys that are pushed and pulled
 //	barriers      the barrier that the worker has called
 //	snapshotting  the snapshot that the worker has asked for
+//	regrouping    the change of the group that the worker has called for
 //
 // # A call
 //
@@ -58,6 +59,13 @@
 // the last step that is not complete; pushes of it that are committed are recognized by their
 // clocks, and pulls return the values of that step (wire.FlagExact) until the program has reached
 // the point at which its predecessor died.
+//
+// # Coming and leaving
+//
+// A process with a new rank waits, in Join, until it is let into the group, and then asks every
+// shard how far the keys are: rounds wait for it from the next one on. It tells the shards where it
+// starts with keys without rounds and with tables, for which nobody has waited so far. Regroup
+// changes the group; the workers of a group must agree on the round after which they call it.
 //
 // # Staleness
 //

@@ -11,6 +11,8 @@ import (
 // joiner finds out where a worker starts: it asks all shards how far earlier processes in its place
 // were.
 //
+// A worker that takes a place which nobody had first waits until it is let into the group.
+//
 // Where rounds wait for workers (Wait without backup workers) the answer is in the worker's own
 // pushes: it repeats the step that is committed on some shards only, and servers recognize the
 // pushes that they have. Where rounds close without it its own pushes say little: it starts behind
@@ -21,7 +23,8 @@ type joiner struct {
 	*routes
 	*failing
 	*progress
-	joining *call // nil: none is under way
+	joining  *call // nil: none is under way
+	entering bool  // some shards do not know where the worker starts
 	// where it starts, when rounds may close without it: the same on all shards
 	from wire.StartPoint
 	// committed pushes of earlier processes, by slice, as the shards say
@@ -47,7 +50,8 @@ func (jo *joiner) join(now ps.Time, deadline ps.Time) (uint64, error) {
 // scheduler until then, and to the servers from here on: its error names the one that it waits for.
 func (jo *joiner) askCursors() {
 	c := jo.joining
-	if c == nil || jo.joined || jo.me.Inc == 0 || len(jo.shards) == 0 || c.ended || c.left != 1 {
+	if c == nil || jo.joined || jo.me.Inc == 0 || len(jo.shards) == 0 || c.ended || c.left != 1 ||
+		jo.me.View.Member(jo.me.Self).Waits {
 		return
 	}
 	c.single.peer = wire.Node{}
@@ -71,6 +75,7 @@ func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
 		return false
 	}
 	jo.ticks[r.id] = cur.Tick
+	jo.entering = jo.entering || cur.Away
 	jo.from.Step = max(jo.from.Step, cur.Last)
 	for _, e := range cur.Entries {
 		jo.cursors[ps.ID{Key: e.Key, Slice: e.Slice}] = e
@@ -80,13 +85,16 @@ func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
 	if c.left != 2 { // this part, and the one that stands for the whole
 		return true
 	}
-	if !jo.loose() {
+	if !jo.loose() && !jo.entering {
 		jo.findResume()
 		jo.begin()
 		c.left--
 		return true
 	}
 	jo.findStart()
+	if !jo.loose() {
+		jo.findEntry()
+	}
 	for i := range jo.shards {
 		p := jo.newPart(c, wire.TypeAskCursor, uint32(i))
 		p.flags, p.own, p.need, p.clock = wire.FlagStart, jo.from.Round, jo.from.Push, jo.from.Step
@@ -113,6 +121,25 @@ func (jo *joiner) findStart() {
 	jo.resumed, jo.clock = jo.from.Round, jo.from.Step
 	for i := range jo.ticks {
 		jo.ticks[i] = jo.clock
+	}
+}
+
+// findEntry works out where a worker starts that has come into the group of a running job: rounds
+// wait for it from the next one of every key on, so it continues where each key is.
+func (jo *joiner) findEntry() {
+	step, push, rounds := jo.clock, uint64(0), false
+	for _, c := range jo.cursors {
+		switch {
+		case c.Key >= Aside || c.Rows:
+		case c.Direct:
+			push = max(push, c.Clock, c.Version)
+		default:
+			rounds = true
+		}
+	}
+	jo.findResume()
+	if jo.clock = step; !rounds {
+		jo.resumed = max(push, step)
 	}
 }
 
@@ -167,9 +194,11 @@ func (jo *joiner) findResume() {
 // a program pushes keys, not slices.
 func (jo *joiner) resume(c wire.CursorEntry) uint64 {
 	switch {
+	case jo.entering && !jo.loose() && (!c.Direct || c.Key >= Aside):
+		return c.Clock
 	case !c.Direct:
 		return jo.resumed
-	case jo.loose():
+	case jo.loose() || jo.entering:
 		return jo.from.Push
 	}
 	low := c.Clock

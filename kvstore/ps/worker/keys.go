@@ -76,8 +76,8 @@ func (ks *keyset) create(now ps.Time, key uint32, spec KeySpec, value []byte, de
 	if err := ks.usable("init", key); err != nil {
 		return 0, err
 	}
-	// One worker's value must count, and all must know which: worker 0's.
-	creates := ks.me.Self.Rank == 0
+	// One worker's value must count, and all must know which: the lowest rank's.
+	creates := ks.lowest()
 	switch {
 	case ks.keys[key] != nil:
 		return 0, usage("init", key, "it exists already")
@@ -288,7 +288,7 @@ func (ks *keyset) setOptimizer(now ps.Time, spec wire.Spec, deadline ps.Time) (u
 	for i := range ks.shards {
 		p := ks.newPart(c, wire.TypeOptimizer, uint32(i))
 		p.payload, p.kept = body, true
-		if ks.me.Self.Rank == 0 {
+		if ks.lowest() {
 			p.flags |= wire.FlagCreate
 		}
 		ks.ask(p)

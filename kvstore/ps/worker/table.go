@@ -97,7 +97,7 @@ func (ks *keyset) table(now ps.Time, key uint32, spec TableSpec, deadline ps.Tim
 	for _, sl := range k.slices {
 		p := ks.newPart(c, wire.TypeInit, sl.shard)
 		p.slice, p.flags = sl, wire.FlagDirect|wire.FlagRows
-		if ks.me.Self.Rank == 0 {
+		if ks.lowest() {
 			p.flags |= wire.FlagCreate
 		}
 		ks.ask(p)

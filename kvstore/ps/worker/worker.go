@@ -18,7 +18,7 @@ type Config struct {
 	Rank    uint16 // place of the worker among the workers of the job
 	Nonce   uint64 // drawn anew by every process; not 0
 	Addr    string // where the worker listens, if it does
-	Workers int    // workers of the job
+	Workers int    // workers with which the job began; ranks beyond have come later
 	Policy  ps.Policy
 	// Backups is the number of backup workers: rounds close when all but so many have contributed.
 	Backups int
@@ -65,6 +65,7 @@ type Worker struct {
 	keyset
 	barriers
 	snapshotting
+	regrouping
 	tables
 }
 
@@ -86,8 +87,6 @@ func New(c Config) (*Worker, error) {
 	switch {
 	case c.Nonce == 0:
 		return nil, fmt.Errorf("ps: worker with nonce 0: %w", ps.ErrUsage)
-	case int(c.Rank) >= c.Workers:
-		return nil, fmt.Errorf("ps: worker %d of %d: %w", c.Rank, c.Workers, ps.ErrUsage)
 	case c.Staleness < Unbounded:
 		return nil, fmt.Errorf("ps: staleness %d: %w", c.Staleness, ps.ErrUsage)
 	}
@@ -104,6 +103,7 @@ func New(c Config) (*Worker, error) {
 	w.keyset = keyset{ag, cs, rt, pg, &w.joiner, &w.tables, map[uint32]*workerKey{}}
 	w.barriers = barriers{agent: ag, calls: cs, progress: pg}
 	w.snapshotting = snapshotting{agent: ag, calls: cs}
+	w.regrouping = regrouping{agent: ag, calls: cs}
 	return w, nil
 }
 
@@ -188,6 +188,8 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 			w.hearWaiting(w.barrier, x.On)
 		case x.Of == wire.TypeSnapshot:
 			w.hearWaiting(w.snap, x.On)
+		case x.Of == wire.TypeRegroup:
+			w.hearWaiting(w.change, x.On)
 		}
 	}
 }
@@ -210,7 +212,7 @@ func (w *Worker) adoptView(m *wire.Message) {
 	}
 	// Under Shrink rounds have closed without a worker that was given up, so it cannot go on.
 	me := w.me.View.Member(w.me.Self)
-	if !me.Alive && w.cfg.Policy == ps.Shrink {
+	if !me.Alive && !me.Left && w.cfg.Policy == ps.Shrink {
 		w.me.Fenced = true
 		w.failAll(ps.ErrFenced)
 		return
@@ -227,6 +229,7 @@ func (w *Worker) adoptView(m *wire.Message) {
 			w.failAll(w.lost)
 		}
 	}
+	w.regrouped()
 	w.askCursors()
 }
 
@@ -285,7 +288,7 @@ func leads(why wire.Reason) bool {
 func (w *Worker) Tick(now ps.Time) {
 	w.start(now)
 	w.me.Tick(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(),
-		Start: w.started})
+		Start: w.started, Loose: w.usesNoRounds()})
 	if err := w.err(); err != nil {
 		w.failAll(err)
 	}
@@ -304,6 +307,7 @@ func (w *Worker) Tick(now ps.Time) {
 	}
 	w.repeatBarrier()
 	w.repeatSnapshot()
+	w.repeatRegroup()
 }
 
 // Gone reports whether the scheduler knows that the worker has left.
