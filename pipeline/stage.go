@@ -19,10 +19,11 @@ type StageConfig struct {
 	Plan   *cut.Plan
 	Stage  int
 	Micros int               // micro-batches of a step
+	Order  flow.Order        // order of training
 	Facts  *compile.Inferred // of the whole graph, for one micro-batch
 	// Bind has the settings of the executors. Shapes and types of the stage's variables, and
 	// requests for gradients, follow from the other fields; Args and Aux may have arrays of
-	// parameters and states.
+	// parameters and states of any stage.
 	Bind sym.BindConfig
 	// Learned reports the parameters whose gradients are wanted.
 	Learned func(name string) bool
@@ -52,12 +53,19 @@ func Bind(c StageConfig) (s *Stage, err error) {
 	b := c.Bind
 	b.Shapes, b.Types = map[string]dtype.Shape{}, map[string]dtype.Type{}
 	b.GradReq, b.DefaultReq = map[string]op.Req{}, op.ReqNull
+	b.Args, b.Aux = map[string]*nd.Array{}, map[string]*nd.Array{}
 	imported := s.imports()
 	for _, n := range op.Topo(s.part.Outputs) {
 		if !n.IsVar() {
 			continue
 		}
 		e := n.Entry(0)
+		if a := c.Bind.Args[n.Name]; a != nil {
+			b.Args[n.Name] = a
+		}
+		if a := c.Bind.Aux[n.Name]; a != nil {
+			b.Aux[n.Name] = a
+		}
 		if number, ok := imported[n.Name]; ok {
 			t := c.Plan.Transfers[number]
 			e = t.Entry
@@ -70,8 +78,7 @@ func Bind(c StageConfig) (s *Stage, err error) {
 		b.Shapes[n.Name], b.Types[n.Name] = c.Facts.Of(e)
 	}
 	net := sym.FromEntries(s.part.Outputs...)
-	for k := range flow.InFlight(flow.OneForwardOneBackward, c.Stage, len(c.Plan.Stages),
-		c.Micros) {
+	for k := range flow.InFlight(c.Order, c.Stage, len(c.Plan.Stages), c.Micros) {
 		ex, err := net.SimpleBind(b)
 		if err != nil {
 			s.Close()
