@@ -1,6 +1,7 @@
 package module
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,6 +50,9 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 	}
 	if m.Bound() && !c.force {
 		return nil
+	}
+	if m.config.pipeline != nil {
+		return errors.New("module: Bind of a pipelined module: call Fit, which finds the job")
 	}
 	assigned, err := assign(m.net.symbol, &m.config, data, label, !c.inference)
 	if err != nil {

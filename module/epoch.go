@@ -182,7 +182,7 @@ func (f *fitting) passOver(ctx context.Context, epoch int) error {
 	if err := f.m.Wait(ctx); err != nil {
 		return err
 	}
-	return f.save(epoch)
+	return f.save(ctx, epoch)
 }
 
 // keepUp leaves out the rounds that other workers have closed without this one, in jobs where they

@@ -35,10 +35,10 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 	}
 	defer m.trainer.EndLimit()
 	if err := f.prepare(ctx); err != nil {
-		return errors.Join(err, f.closeStore())
+		return errors.Join(err, f.leave(ctx, true))
 	}
 	defer func() {
-		if closeErr := f.closeStore(); err == nil {
+		if closeErr := f.leave(ctx, err != nil); err == nil {
 			err = closeErr
 		}
 	}()
@@ -80,6 +80,11 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := f.settleResume(); err != nil {
 		return err
 	}
+	if m.config.pipeline != nil {
+		if err := f.enterPipeline(ctx); err != nil {
+			return err
+		}
+	}
 	bind := []BindOption{}
 	if c.guard {
 		bind = append(bind, Guarded())
@@ -120,8 +125,10 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := f.keepScale(kvstore.JobOf(ctx)); err != nil {
 		return err
 	}
-	if err := f.joinSnapshots(ctx); err != nil {
-		return err
+	if m.pipe == nil {
+		if err := f.joinSnapshots(ctx); err != nil {
+			return err
+		}
 	}
 	batches := 0
 	if n, ok := f.train.(dataio.Counter); ok {
@@ -129,8 +136,10 @@ func (f *fitting) prepare(ctx context.Context) error {
 	}
 	f.log = training.Log{Metric: c.metric, History: &m.history, Every: c.every, OnBatch: c.onBatch,
 		OnEpoch: c.onEpoch}
-	for _, r := range c.report {
-		f.log.Report(r(batches))
+	if m.pipe == nil || m.pipe.scores(m.net.symbol) {
+		for _, r := range c.report {
+			f.log.Report(r(batches))
+		}
 	}
 	return nil
 }
@@ -180,14 +189,16 @@ func keepLoaded(t *trainer.Trainer, old *optimizer.Updater) (err error) {
 // batch trains on one batch.
 func (f *fitting) batch(ctx context.Context, b *dataio.Batch, epoch, n int) error {
 	c, m := &f.config, f.m
-	if err := m.ForwardBackward(b); err != nil {
+	if err := forwardBackward(ctx, m, b); err != nil {
 		return err
 	}
 	if err := m.Update(); err != nil {
 		return err
 	}
-	if err := m.UpdateMetric(c.metric, b.Label); err != nil {
-		return err
+	if m.pipe == nil || m.pipe.scores(m.net.symbol) {
+		if err := m.UpdateMetric(c.metric, b.Label); err != nil {
+			return err
+		}
 	}
 	if c.guard {
 		// Waiting here makes sure that the error of a batch is not taken for the next one's.
@@ -211,7 +222,7 @@ func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
 		f.scored++
 	}
 	f.log.Add(end)
-	if err := f.save(end.Epoch); err != nil {
+	if err := f.save(ctx, end.Epoch); err != nil {
 		return err
 	}
 	return f.log.Epoch(end)
@@ -232,6 +243,9 @@ type share struct {
 // workers.
 func (f *fitting) openStore(ctx context.Context) error {
 	c, m := &f.config, f.m
+	if m.pipe != nil {
+		return f.shareStage(ctx)
+	}
 	if c.kv == nil && !c.kind.Job {
 		if len(m.config.places()) == 1 {
 			return nil
@@ -243,6 +257,12 @@ func (f *fitting) openStore(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
+	return f.joinStore(ctx, kv)
+}
+
+// joinStore lets a store update the parameters, and hands out the data among its workers.
+func (f *fitting) joinStore(ctx context.Context, kv *kvstore.KV) error {
+	c, m := &f.config, f.m
 	f.share.rank = kv.Rank()
 	if n, ok := f.train.(dataio.Counter); ok {
 		f.whole = n.Batches()
@@ -261,7 +281,7 @@ func (f *fitting) openStore(ctx context.Context) error {
 	if err := m.UseStore(ctx, kv); err != nil {
 		return err
 	}
-	f.owned = c.kv == nil
+	f.owned = f.owned || c.kv == nil
 	joint := m.trainer.Store().Joint()
 	if joint == nil {
 		return nil
@@ -295,6 +315,15 @@ func (c *fitConfig) openStore(ctx context.Context) (*kvstore.KV, error) {
 		return kvstore.Wrap(c.kv), nil
 	}
 	return kvstore.Open(ctx, c.kind.Name, c.storeOptions...)
+}
+
+// leave closes the store and the pipeline, if Fit has opened them.
+func (f *fitting) leave(ctx context.Context, failed bool) error {
+	err := f.closeStore()
+	if p := f.m.pipe; p != nil {
+		err = errors.Join(err, p.leave(ctx, failed))
+	}
+	return err
 }
 
 // closeStore closes a store that Fit has opened. Afterwards the module updates its parameters

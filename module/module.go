@@ -25,6 +25,7 @@ type Module struct {
 	buckets  *buckets        // of a BucketingModule; nil: one network for all batches
 	trainer  trainer.Trainer // the optimizer, the store and the gradients' way to them
 	history  History         // of all calls of Fit
+	pipe     *pipe           // its place in a pipeline; nil: it runs the whole network
 }
 
 // Option configures a module.
@@ -42,6 +43,7 @@ type config struct {
 	scaling   *Scaling
 	streams   int
 	replay    bool
+	pipeline  *Pipeline // nil: one process runs the whole network
 }
 
 // On places the module on a device, or on several that share the work; the default is device.CPU().

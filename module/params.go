@@ -198,6 +198,9 @@ func (m *Module) Save(prefix string, epoch int) error {
 	if !m.net.inited {
 		return fmt.Errorf("module: saving %s: the parameters have no values yet", prefix)
 	}
+	if m.pipe != nil {
+		return m.pipe.save(context.Background(), m, prefix, epoch)
+	}
 	if m.buckets != nil {
 		if err := m.buckets.save(prefix); err != nil {
 			return err

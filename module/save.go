@@ -1,6 +1,7 @@
 package module
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,12 +16,18 @@ import (
 )
 
 // save writes the checkpoint of an epoch, if it is due, and removes old ones.
-func (f *fitting) save(epoch int) error {
+func (f *fitting) save(ctx context.Context, epoch int) error {
 	c := &f.config.checkpoint
 	number := epoch + 1
 	kept := training.Checkpoints{Prefix: c.prefix, Keep: c.keep, Every: c.every}
 	if f.share.rank > 0 || !kept.Due(number, f.config.epochs) {
 		return nil
+	}
+	if p := f.m.pipe; p != nil {
+		if err := p.save(ctx, f.m, c.prefix, number); err != nil || p.number > 0 {
+			return err
+		}
+		return f.removeOld(&kept, number)
 	}
 	if err := os.MkdirAll(filepath.Dir(c.prefix), 0o777); err != nil {
 		return fmt.Errorf("module: checkpoint: %w", err)
@@ -33,9 +40,14 @@ func (f *fitting) save(epoch int) error {
 			return err
 		}
 	}
-	var err error
+	return f.removeOld(&kept, number)
+}
+
+// removeOld notes a checkpoint that has been saved, and removes those that are not to be kept.
+func (f *fitting) removeOld(kept *training.Checkpoints, number int) (err error) {
 	f.saved, err = kept.Saved(f.saved, number, func(n int) []string {
-		return []string{checkpoint.ParamsPath(c.prefix, n), checkpoint.StatesPath(c.prefix, n)}
+		return []string{checkpoint.ParamsPath(kept.Prefix, n),
+			checkpoint.StatesPath(kept.Prefix, n)}
 	})
 	return prefixed(err)
 }

@@ -26,6 +26,9 @@ func (m *Module) Score(ctx context.Context, it dataio.Iter, mt metric.Metric) (S
 	mt.Reset()
 	err := m.infer(ctx, it, func(b *dataio.Batch) (err error) {
 		defer op.Recover(&err)
+		if m.pipe != nil && !m.pipe.scores(m.net.symbol) {
+			return nil
+		}
 		labels, outs := b.Label, m.Outputs()
 		if b.Pad > 0 {
 			n := it.BatchSize()
@@ -66,7 +69,7 @@ func (m *Module) infer(ctx context.Context, it dataio.Iter, f func(b *dataio.Bat
 		if err != nil {
 			return err
 		}
-		if err := m.Forward(b, false); err != nil {
+		if err := m.forward(ctx, b, false); err != nil {
 			return fmt.Errorf("batch %d: %w", n, err)
 		}
 		if err := f(b); err != nil {

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"context"
 	"errors"
 
 	dataio "gomx/io"
@@ -8,11 +9,17 @@ import (
 	nd "gomx/ndarray"
 	"gomx/optimizer"
 	sym "gomx/symbol"
+	"gomx/trainer"
 )
 
 // Forward computes the outputs for a batch, asynchronously. In training dropout drops and batch
 // norm learns. A batch of another shape than the last one's is fine.
 func (m *Module) Forward(b *dataio.Batch, train bool) error {
+	return m.forward(context.Background(), b, train)
+}
+
+// forward is Forward with a context that ends waits for other processes.
+func (m *Module) forward(ctx context.Context, b *dataio.Batch, train bool) error {
 	switch {
 	case !m.Bound():
 		return errNotBound
@@ -22,6 +29,12 @@ func (m *Module) Forward(b *dataio.Batch, train bool) error {
 	if !m.net.inited {
 		return errors.New("module: the parameters have no values: call InitParams, or " +
 			"SetParams, first")
+	}
+	if m.pipe != nil {
+		if train {
+			return errors.New("module: Forward in training in a pipeline: call ForwardBackward")
+		}
+		return m.pipe.step(ctx, m.net.fed, b, false, m.replicas.stream.next(false))
 	}
 	if m.buckets != nil {
 		if err := m.buckets.choose(m, b); err != nil {
@@ -58,7 +71,18 @@ func (m *Module) Backward(outGrads ...*nd.Array) error {
 
 // ForwardBackward is Forward in training, then Backward.
 func (m *Module) ForwardBackward(b *dataio.Batch) error {
-	if err := m.Forward(b, true); err != nil {
+	return forwardBackward(context.Background(), m, b)
+}
+
+// forwardBackward is ForwardBackward with a context that ends waits for other processes.
+func forwardBackward(ctx context.Context, m *Module, b *dataio.Batch) error {
+	if m.pipe != nil {
+		if err := m.pipe.step(ctx, m.net.fed, b, true, m.replicas.stream.next(true)); err != nil {
+			return err
+		}
+		return prefixed(m.trainer.Reduce(m.pipe))
+	}
+	if err := m.forward(ctx, b, true); err != nil {
 		return err
 	}
 	return m.Backward()
@@ -80,11 +104,19 @@ func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
 	if err != nil {
 		return prefixed(err)
 	}
-	if batch := m.replicas.batchSize(m.net.fed); batch > 0 {
+	if batch := batchSizeOf(m); batch > 0 {
 		u.SetRescale(1 / float64(batch))
 	}
 	m.trainer.SetUpdater(u)
 	return nil
+}
+
+// batchSizeOf returns the number of samples of a batch, 0 if the inputs have no batch.
+func batchSizeOf(m *Module) int {
+	if m.pipe != nil {
+		return m.pipe.batch
+	}
+	return m.replicas.batchSize(m.net.fed)
 }
 
 // Updater returns the updater that runs the optimizer, nil before InitOptimizer.
@@ -100,7 +132,7 @@ func (m *Module) Update() error {
 	if m.trainer.Updater() == nil {
 		return errors.New("module: no optimizer: call InitOptimizer first")
 	}
-	return prefixed(m.trainer.Step(m.replicas.current, m.replicas.stream.steps))
+	return prefixed(m.trainer.Step(gradientsOf(m), m.replicas.stream.steps))
 }
 
 // LossScale returns the factor by which gradients are scaled in the next batch, 1 without scaling.
@@ -119,10 +151,21 @@ func (m *Module) Skipped() int {
 	return m.trainer.Scaler.Skipped()
 }
 
+// gradientsOf returns the gradients of the last backward pass.
+func gradientsOf(m *Module) trainer.Gradients {
+	if m.pipe != nil {
+		return m.pipe
+	}
+	return m.replicas.current
+}
+
 // Outputs returns the outputs of the last Forward. The next one overwrites them.
 func (m *Module) Outputs() []*nd.Array {
 	if !m.Bound() {
 		return nil
+	}
+	if m.pipe != nil {
+		return m.pipe.outputs()
 	}
 	return m.replicas.current.outputs()
 }
@@ -131,8 +174,9 @@ func (m *Module) Outputs() []*nd.Array {
 // devices. The next one overwrites them.
 func (m *Module) Grads() map[string]*nd.Array {
 	grads := map[string]*nd.Array{}
+	firsts := gradientsOf(m).Firsts()
 	for _, name := range m.net.params {
-		if g := m.replicas.current.first().Grads[name]; g != nil {
+		if g := firsts[name]; g != nil {
 			grads[name] = g
 		}
 	}

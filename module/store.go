@@ -26,6 +26,6 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	case m.trainer.Updater() == nil:
 		return errors.New("module: UseStore: no optimizer: call InitOptimizer first")
 	}
-	return prefixed(m.trainer.UseStore(ctx, kv, trainer.StoreUse{Grads: m.replicas.current,
-		Batch: m.replicas.batchSize(m.net.fed), Aux: m.net.auxStates, Settle: m.net.settleAux}))
+	return prefixed(m.trainer.UseStore(ctx, kv, trainer.StoreUse{Grads: gradientsOf(m),
+		Batch: batchSizeOf(m), Aux: m.net.auxStates, Settle: m.net.settleAux}))
 }
