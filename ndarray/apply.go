@@ -33,7 +33,7 @@ func Invoke(o *op.Op, params any, in []*Array, out []*Array) ([]*Array, error) {
 func InvokeInto(o *op.Op, params any, in, out []*Array) error {
 	iv := newInvocation(o, params, in)
 	defer iv.release()
-	iv.out = append(iv.outOne[:0], out...)
+	iv.out = append(iv.room.out[:0], out...)
 	if _, err := iv.perform(); err != nil {
 		return blame(err, o.Name)
 	}
@@ -91,8 +91,8 @@ func (iv *invocation) fill(names []string, with []Input) {
 func applyTo(out *Array, o *op.Op, params any, in ...*Array) *Array {
 	iv := newInvocation(o, params, in)
 	defer iv.release()
-	iv.outOne[0] = out
-	iv.out = iv.outOne[:]
+	iv.room.out[0] = out
+	iv.out = iv.room.out[:]
 	return iv.first()
 }
 
@@ -100,7 +100,7 @@ func applyTo(out *Array, o *op.Op, params any, in ...*Array) *Array {
 // their list.
 func newInvocation(o *op.Op, params any, in []*Array) *invocation {
 	iv := invocations.Get().(*invocation)
-	iv.op, iv.params, iv.in = o, params, append(iv.buf[:0], in...)
+	iv.op, iv.params, iv.in = o, params, append(iv.room.in[:0], in...)
 	return iv
 }
 

@@ -16,8 +16,9 @@ import (
 // Shape is the extent of an array along each axis.
 type Shape = dtype.Shape
 
-// Array is a dense row-major array whose values are computed asynchronously: operations return at
-// once, functions that read values wait. Several arrays may share one piece of memory (views).
+// Array is an array whose values are computed asynchronously: operations return at once, functions
+// that read values wait. Dense arrays are row-major, and several may share one piece of memory
+// (views); sparse arrays, see Storage, have no views.
 // Arrays are made by the functions of this package; all methods may be called from any goroutine,
 // but goroutines that write the same array must agree on the order themselves.
 //
@@ -56,8 +57,11 @@ func (a *Array) DType() dtype.Type {
 // Size returns the number of elements.
 func (a *Array) Size() int { return a.Shape().Size() }
 
-// Bytes returns the size of the values in bytes.
+// Bytes returns the size of the values in bytes, of a sparse array the size of all its elements.
 func (a *Array) Bytes() int { return a.Shape().Size() * a.dtype.Size() }
+
+// Storage returns how the values of a lie in memory: Dense, RowSparse or CSR.
+func (a *Array) Storage() Storage { return a.memory("Storage").storage() }
 
 // Device returns the device that holds the values.
 func (a *Array) Device() device.Device { return a.memory("Device").dev }
@@ -77,7 +81,8 @@ func (a *Array) Var() *engine.Var {
 
 // Whole reports whether a covers all of the memory that its variable stands for.
 func (a *Array) Whole() bool {
-	return a.memory("Whole") != nil && a.offset == 0 && a.Bytes() == a.chunk.block.Bytes
+	c := a.memory("Whole")
+	return c != nil && (c.sparse != nil || a.offset == 0 && a.Bytes() == c.block.Bytes)
 }
 
 // Version returns the number of writes to the memory of a that functions of this package and Touch
@@ -88,14 +93,22 @@ func (a *Array) Version() uint64 { return a.memory("Version").writes.Load() }
 func (a *Array) Touch() { a.memory("Touch").writes.Add(1) }
 
 // Pointer returns the address of the first element. It is valid only inside an engine operation
-// that uses Var, and stays valid there if a is closed after the operation was pushed.
+// that uses Var, and stays valid there if a is closed after the operation was pushed. It panics
+// when a is sparse.
 func (a *Array) Pointer() unsafe.Pointer {
-	return unsafe.Add(a.memory("Pointer").block.Ptr, a.offset)
+	c := a.memory("Pointer")
+	if c.sparse != nil {
+		panic(a.notDense("Pointer"))
+	}
+	return unsafe.Add(c.block.Ptr, a.offset)
 }
 
-// Tensor describes a as an operand of kernels. Its address is valid under the conditions of
-// Pointer.
+// Tensor describes a as an operand of kernels. Its address, or the content of a sparse array, is
+// valid under the conditions of Pointer.
 func (a *Array) Tensor() op.Tensor {
+	if c := a.memory("Tensor"); c.sparse != nil {
+		return op.Tensor{Sparse: c.sparse, Desc: op.Stored(c.storage(), a.dtype, a.shape)}
+	}
 	return op.Tensor{Data: a.Pointer(), Desc: op.Plain(a.dtype, a.shape)}
 }
 
@@ -154,6 +167,7 @@ type chunk struct {
 	v       *engine.Var
 	dev     device.Device
 	block   device.Block
+	sparse  *op.Sparse    // content of a sparse array, guarded by v; nil: dense, in block
 	refs    atomic.Int32  // open arrays on this memory
 	writes  atomic.Uint64 // see Array.Version
 	cleanup runtime.Cleanup

@@ -54,11 +54,16 @@ func newCall(iv *invocation, p *plan, results []*Array) *call {
 	for i, a := range iv.in {
 		c.args.In[i].Desc = p.in[i]
 		if !p.ignored[i] && a.chunk != nil {
-			c.args.In[i].Data = a.Pointer()
+			if c.args.In[i].Sparse = a.chunk.sparse; a.chunk.sparse == nil {
+				c.args.In[i].Data = a.Pointer()
+			}
 		}
 	}
 	for i, a := range results {
-		c.args.Out[i] = op.Tensor{Desc: p.kernel.Out[i], Data: a.Pointer()}
+		c.args.Out[i].Desc = p.kernel.Out[i]
+		if c.args.Out[i].Sparse = a.chunk.sparse; a.chunk.sparse == nil {
+			c.args.Out[i].Data = a.Pointer()
+		}
 	}
 	c.args.Train = p.train
 	c.args.Values = iv.op.AppendRun(c.values[:0], iv.params)

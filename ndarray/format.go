@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
 )
 
 const (
@@ -17,11 +20,14 @@ const (
 )
 
 // String waits for a and formats its values as NumPy does, followed by a line with shape and
-// device. Large arrays are abbreviated. If computing the values has failed, the error is printed
-// instead.
+// device. Large arrays are abbreviated. A sparse array prints its stored values with their places.
+// If computing the values has failed, the error is printed instead.
 func (a *Array) String() string {
 	if a == nil || a.chunk == nil || a.closed.Load() {
 		return "<Array: closed>"
+	}
+	if a.chunk.sparse != nil {
+		return a.sparseText()
 	}
 	values, err := a.Float64s()
 	if err != nil {
@@ -47,6 +53,9 @@ func (a *Array) foot() string {
 	}
 	if a.dtype != dtype.Float32 {
 		about += " " + a.dtype.String()
+	}
+	if class := sparseClasses[a.Storage()]; class != "" {
+		return fmt.Sprintf("<%s %s @%v>", class, about, a.Device())
 	}
 	return fmt.Sprintf("<Array %s %v>", about, a.Device())
 }
@@ -235,6 +244,10 @@ func (a *Array) Format(s fmt.State, verb rune) {
 		fmt.Fprintf(s, "%%!%c(ndarray.Array: closed)", verb)
 		return
 	}
+	if a.chunk.sparse != nil && (verb == 'v' || verb == 's') {
+		io.WriteString(s, a.sparseText())
+		return
+	}
 	values, err := a.Float64s()
 	if err != nil {
 		fmt.Fprintf(s, "%%!%c(%s: %v)", verb, a.foot(), err)
@@ -266,4 +279,47 @@ func element(verb rune, v float64, float bool) any {
 		return int64(v)
 	}
 	return v
+}
+
+// sparseClasses are MXNet's names of the classes of sparse arrays.
+var sparseClasses = map[Storage]string{RowSparse: "RowSparseNDArray", CSR: "CSRNDArray"}
+
+// sparseText formats the stored values of a sparse array with their places: one line for an element
+// of a csr array, one for a row of a row_sparse array.
+func (a *Array) sparseText() string {
+	var lines []string
+	err := a.content("String", func(s *op.Sparse) error {
+		values, row := loop.Floats(s.Values()), s.Row()
+		place := func(i int) string { return fmt.Sprintf("(%d)", s.Indices[i]) }
+		if s.Storage == CSR {
+			place = func(i int) string {
+				r, _ := slices.BinarySearch(s.Starts, int64(i)+1)
+				return fmt.Sprintf("(%d, %d)", r-1, s.Indices[i])
+			}
+		}
+		text := textOf(a.dtype, values)
+		for i := 0; i < s.N; i++ {
+			if s.N > formatLimit && i == formatEdge {
+				lines = append(lines, "...")
+				i = s.N - formatEdge
+			}
+			line := place(i)
+			for k, v := range values[i*row : (i+1)*row] {
+				if row > 2*formatEdge && k == formatEdge && row*s.N > formatLimit {
+					line += " ..."
+				}
+				if row > 2*formatEdge && k >= formatEdge && k < row-formatEdge &&
+					row*s.N > formatLimit {
+					continue
+				}
+				line += " " + text(v)
+			}
+			lines = append(lines, line)
+		}
+		return nil
+	})
+	if err != nil {
+		return a.foot() + ": " + err.Error()
+	}
+	return strings.Join(append(lines, a.foot()), "\n")
 }

@@ -71,22 +71,39 @@ func (a *Array) CopyTo(ctx context.Context, dst any) error {
 	return a.ReadBytes(ctx, b)
 }
 
-// ReadBytes waits for a and copies its values, as they lie in memory, into dst, which must have
-// a.Bytes() bytes.
+// ReadBytes waits for a and copies its values, as they lie in the memory of a dense array, into dst,
+// which must have a.Bytes() bytes.
 func (a *Array) ReadBytes(ctx context.Context, dst []byte) error {
 	if len(dst) != a.Bytes() {
 		return &op.Error{Op: "ReadBytes", Arg: "dst", Msg: fmt.Sprintf("%d bytes, want %d",
 			len(dst), a.Bytes()), Site: op.CallSite()}
 	}
+	if a.chunk.storage() != op.Dense {
+		d := a.Detach().ToStorage(op.Dense)
+		defer d.Close()
+		return d.transfer(ctx, dst, false)
+	}
 	return a.transfer(ctx, dst, false)
 }
 
-// WriteBytes overwrites the values of a with src as they lie in memory. It waits for pending
-// operations on a, and returns when src has been copied.
+// WriteBytes overwrites the values of a with src, as they lie in the memory of a dense array. It
+// waits for pending operations on a, and returns when src has been copied.
 func (a *Array) WriteBytes(src []byte) error {
 	if len(src) != a.Bytes() {
 		return &op.Error{Op: "WriteBytes", Arg: "src", Msg: fmt.Sprintf("%d bytes, want %d",
 			len(src), a.Bytes()), Site: op.CallSite()}
+	}
+	if c := a.mem("WriteBytes"); c.storage() != op.Dense {
+		d, err := newArray(c.eng, c.dev, a.dtype, a.shape, "")
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		if err := d.transfer(context.Background(), src, true); err != nil {
+			return err
+		}
+		copyArray(a, d)
+		return nil
 	}
 	return a.transfer(context.Background(), src, true)
 }
@@ -336,6 +353,10 @@ func copyArray(dst, src *Array) {
 	s, err := src.stored("copy")
 	if err != nil {
 		panic(err)
+	}
+	if d.sparse != nil || s.sparse != nil {
+		copyStored(dst, src)
+		return
 	}
 	lane := engine.Lane{Device: d.dev, Kind: engine.CopyIn}
 	if d.dev.Kind == device.KindCPU {

@@ -23,13 +23,25 @@ type invocation struct {
 	dev     device.Device
 	train   bool
 	tape    *Tape
-	untaped bool                        // ignore the tapes of the inputs; train is given
+	untaped bool // ignore the tapes of the inputs; train is given
+	stored  sparseOperands
 	seed    op.Opt[op.Seed]             // given, so not to be taken from the stream
 	name    string                      // name of the outputs in errors and profiles
 	grad    func(g *op.Grad) []op.Entry // see op.Node
 
-	buf    [4]*Array // memory of in, where it suffices
-	outOne [1]*Array // memory of out for one output
+	room invocationRoom
+}
+
+// sparseOperands tells about the operands of an invocation that are sparse.
+type sparseOperands struct {
+	any  bool     // there is one
+	made []*Array // dense forms of inputs, to be closed after the push
+}
+
+// invocationRoom is memory of the operands of an invocation, where it suffices.
+type invocationRoom struct {
+	in  [4]*Array
+	out [1]*Array
 }
 
 // output returns explicit output i, nil if there is none.
@@ -75,6 +87,11 @@ func (iv *invocation) prepare() (*plan, error) {
 	}
 	if iv.op.Resolves() {
 		if err := iv.resolve(); err != nil {
+			return nil, err
+		}
+	}
+	if iv.stored.any {
+		if err := iv.settleStorage(); err != nil {
 			return nil, err
 		}
 	}
@@ -143,6 +160,7 @@ func (iv *invocation) join(a *Array, i int) error {
 
 // place takes engine and device from operand i, or checks that they agree.
 func (iv *invocation) place(a *Array, i int) error {
+	iv.stored.any = iv.stored.any || a.chunk != nil && a.chunk.sparse != nil
 	switch {
 	case a.closed.Load():
 		return op.Errorf(iv.inputName(i), "the array has been closed")
@@ -197,12 +215,12 @@ func (iv *invocation) appendKey(b []byte) []byte {
 	return b
 }
 
-// appendKey appends shape and element type; a may be nil.
+// appendKey appends shape, element type and storage type; a may be nil.
 func (a *Array) appendKey(b []byte) []byte {
 	if a == nil {
 		return append(b, 0xff)
 	}
-	b = append(b, byte(a.dtype), byte(len(a.shape)))
+	b = append(b, byte(a.dtype)|byte(a.chunk.storage())<<5, byte(len(a.shape)))
 	for _, d := range a.shape {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
@@ -215,8 +233,9 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 		return iv.tape.tracing.record(iv, p, results)
 	}
 	for i := range results {
-		if results[i] = iv.output(i); results[i] == nil || iv.clashes(p, i) {
-			a, err := newArray(iv.eng, iv.dev, p.out[i].DType, p.out[i].Shape, iv.name)
+		if results[i] = iv.output(i); results[i] == nil || iv.clashes(p, i) ||
+			results[i].chunk.storage() != p.out[i].Storage {
+			a, err := newStored(iv.eng, iv.dev, p.out[i], iv.name)
 			if err != nil {
 				return err
 			}
@@ -251,6 +270,9 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 		iv.remember(p, results)
 	}
 	iv.enterScope(results)
+	for _, a := range iv.stored.made {
+		a.Close()
+	}
 	runtime.KeepAlive(iv.in)
 	runtime.KeepAlive(iv.out)
 	return nil
@@ -304,7 +326,7 @@ func (iv *invocation) clashes(p *plan, i int) bool {
 			continue
 		}
 		same := in.offset == out.offset && in.Bytes() == out.Bytes()
-		if same && inplace(p.op, k, i) {
+		if same && inplace(p.op, k, i) && in.chunk.sparse == nil {
 			continue
 		}
 		return true

@@ -255,6 +255,10 @@ type (
 	//
 	//   - DType dtype.Type: element type of the output; required
 	CastParams = prim.CastParams
+	// CastStorageParams holds the parameters of CastStorage.
+	//
+	//   - SType string: storage type of the output; required
+	CastStorageParams = prim.CastStorageParams
 	// CholeskyParams holds the parameters of LinalgPotrf and LinalgPotri.
 	//
 	//   - Upper bool: whether the factor is the lower triangular one; else the upper (switches
@@ -414,8 +418,8 @@ type (
 	//     (BatchDot)
 	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices
 	//     (BatchDot)
-	//   - ForwardStype string: storage of the output; without effect, as all arrays are dense; one
-	//     of None, default, row_sparse, csr, None by default
+	//   - ForwardStype string: storage type of a product with a sparse operand; None: the natural
+	//     one; one of None, default, row_sparse, csr, None by default
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
 	//
@@ -432,8 +436,8 @@ type (
 	//   - InputDim int: number of rows of weight; at least 1; required
 	//   - OutputDim int: extent of a row; at least 1; required
 	//   - DType dtype.Type: element type of weight; float32 by default
-	//   - SparseGrad bool: make the gradient of weight row-sparse; accepted for compatibility, all
-	//     gradients are dense
+	//   - SparseGrad bool: make the gradient of weight row_sparse: it stores the rows that data
+	//     numbers
 	EmbeddingParams = index.EmbeddingParams
 	// ExpandDimsParams holds the parameters of ExpandDims.
 	//
@@ -530,6 +534,13 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: GemmParams{Alpha: nd.Some(0.5)}.
 	GemmParams = linalg.GemmParams
+	// GetNNZParams holds the parameters of GetNNZ.
+	//
+	//   - Axis Opt[int]: None: count the stored values of the whole matrix; 0: of each column; 1:
+	//     of each row
+	//
+	// Fields of type Opt are set by [Some]: GetNNZParams{Axis: nd.Some(1)}.
+	GetNNZParams = prim.GetNNZParams
 	// GradientMultiplierParams holds the parameters of ContribGradientmultiplier.
 	//
 	//   - Scalar Opt[float64]: what the gradient is multiplied by; 1 by default
@@ -1387,6 +1398,13 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: SortParams{Axis: nd.Some(1)}.
 	SortParams = index.SortParams
+	// SparseEmbeddingParams holds the parameters of SparseEmbedding.
+	//
+	//   - InputDim int: number of rows of weight; at least 1; required
+	//   - OutputDim int: extent of a row; at least 1; required
+	//   - DType dtype.Type: element type of weight; float32 by default
+	//   - Deterministic bool: sum gradients in a fixed order; they always are
+	SparseEmbeddingParams = index.SparseEmbeddingParams
 	// SparseRegParams holds the parameters of IdentityAttachKLSparseReg.
 	//
 	//   - SparsenessTarget Opt[float64]: target of the mean activation, between 0 and 1; 0.1 by
@@ -1414,6 +1432,12 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: SplitV2Params{Axis: nd.Some(1)}.
 	SplitV2Params = prim.SplitV2Params
+	// SquareSumParams holds the parameters of SquareSum.
+	//
+	//   - Axis []int: axes to reduce; none: all
+	//   - KeepDims bool: keep reduced axes with extent one
+	//   - Exclude bool: reduce all axes but those given
+	SquareSumParams = prim.SquareSumParams
 	// SqueezeParams holds the parameters of Squeeze.
 	//
 	//   - Axis []int: axes to remove, of extent one; none: all such axes
@@ -1588,6 +1612,7 @@ var (
 	opBroadcastTo                           = op.Lookup("broadcast_to")
 	opCTCLoss                               = op.Lookup("CTCLoss")
 	opCast                                  = op.Lookup("Cast")
+	opCastStorage                           = op.Lookup("cast_storage")
 	opCbrt                                  = op.Lookup("cbrt")
 	opCeil                                  = op.Lookup("ceil")
 	opClip                                  = op.Lookup("clip")
@@ -1664,6 +1689,7 @@ var (
 	opGamma                                 = op.Lookup("gamma")
 	opGammaln                               = op.Lookup("gammaln")
 	opGatherND                              = op.Lookup("gather_nd")
+	opGetNNZ                                = op.Lookup("_contrib_getnnz")
 	opGreater                               = op.Lookup("_greater")
 	opGreaterEqual                          = op.Lookup("_greater_equal")
 	opGreaterEqualScalar                    = op.Lookup("_greater_equal_scalar")
@@ -1843,6 +1869,7 @@ var (
 	opResetArrays                           = op.Lookup("reset_arrays")
 	opReshape                               = op.Lookup("Reshape")
 	opReshapeLike                           = op.Lookup("reshape_like")
+	opRetain                                = op.Lookup("_sparse_retain")
 	opReverse                               = op.Lookup("reverse")
 	opRint                                  = op.Lookup("rint")
 	opRound                                 = op.Lookup("round")
@@ -1859,7 +1886,10 @@ var (
 	opSamplePoisson                         = op.Lookup("_sample_poisson")
 	opSampleUniform                         = op.Lookup("_sample_uniform")
 	opSampleUniqueZipfian                   = op.Lookup("_sample_unique_zipfian")
+	opScatterElemwiseDiv                    = op.Lookup("_scatter_elemwise_div")
+	opScatterMinusScalar                    = op.Lookup("_scatter_minus_scalar")
 	opScatterND                             = op.Lookup("scatter_nd")
+	opScatterPlusScalar                     = op.Lookup("_scatter_plus_scalar")
 	opScatterSetND                          = op.Lookup("_scatter_set_nd")
 	opSequenceLast                          = op.Lookup("SequenceLast")
 	opSequenceMask                          = op.Lookup("SequenceMask")
@@ -1888,10 +1918,12 @@ var (
 	opSoftsign                              = op.Lookup("softsign")
 	opSort                                  = op.Lookup("sort")
 	opSpaceToDepth                          = op.Lookup("space_to_depth")
+	opSparseEmbedding                       = op.Lookup("_contrib_SparseEmbedding")
 	opSpatialTransformer                    = op.Lookup("SpatialTransformer")
 	opSplitV2                               = op.Lookup("_split_v2")
 	opSqrt                                  = op.Lookup("sqrt")
 	opSquare                                = op.Lookup("square")
+	opSquareSum                             = op.Lookup("_square_sum")
 	opSqueeze                               = op.Lookup("squeeze")
 	opStack                                 = op.Lookup("stack")
 	opSum                                   = op.Lookup("sum")
@@ -2144,8 +2176,8 @@ func AsLoss(data *Array) *Array {
 //   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices
 //     (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None,
-//     default, row_sparse, csr, None by default
+//   - ForwardStype: storage type of a product with a sparse operand; None: the natural one; one of
+//     None, default, row_sparse, csr, None by default
 func BatchDot(lhs, rhs *Array, p DotParams) *Array {
 	return apply1(opBatchDot, p, lhs, rhs)
 }
@@ -2497,6 +2529,16 @@ func Cast(data *Array, p CastParams) *Array {
 	return apply1(opCast, p, data)
 }
 
+// CastStorage converts to a storage type. The result stores the rows (row_sparse), or the elements
+// of a matrix (csr), of a dense array that are not zero. An array that has the storage type is
+// copied with the zeros that it stores.
+//
+// Parameters:
+//   - SType: storage type of the output; required
+func CastStorage(data *Array, p CastStorageParams) *Array {
+	return apply1(opCastStorage, p, data)
+}
+
 // Cbrt computes the cube root.
 func Cbrt(data *Array) *Array {
 	return apply1(opCbrt, op.NoParams{}, data)
@@ -2838,8 +2880,7 @@ func ContribQuantizedElemwiseMul(lhs, rhs, lhsMin, lhsMax, rhsMin, rhsMax *Array
 //   - InputDim: number of rows of weight; at least 1; required
 //   - OutputDim: extent of a row; at least 1; required
 //   - DType: element type of weight; float32 by default
-//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients
-//     are dense
+//   - SparseGrad: make the gradient of weight row_sparse: it stores the rows that data numbers
 func ContribQuantizedEmbedding(data, weight, minWeight, maxWeight *Array, p EmbeddingParams) []*Array {
 	return applyMany(opContribQuantizedEmbedding, p, nil, nil, data, weight, minWeight, maxWeight)
 }
@@ -3174,8 +3215,8 @@ func DivScalar(data *Array, p ScalarParams) *Array {
 //   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices
 //     (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None,
-//     default, row_sparse, csr, None by default
+//   - ForwardStype: storage type of a product with a sparse operand; None: the natural one; one of
+//     None, default, row_sparse, csr, None by default
 func Dot(lhs, rhs *Array, p DotParams) *Array {
 	return apply1(opDot, p, lhs, rhs)
 }
@@ -3224,8 +3265,7 @@ func ElemwiseSub(lhs, rhs *Array) *Array {
 //   - InputDim: number of rows of weight; at least 1; required
 //   - OutputDim: extent of a row; at least 1; required
 //   - DType: element type of weight; float32 by default
-//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients
-//     are dense
+//   - SparseGrad: make the gradient of weight row_sparse: it stores the rows that data numbers
 func Embedding(data, weight *Array, p EmbeddingParams) *Array {
 	return apply1(opEmbedding, p, data, weight)
 }
@@ -3373,6 +3413,17 @@ func Gammaln(data *Array) *Array {
 // i, j], …]. Negative indices count from the end.
 func GatherND(data, indices *Array) *Array {
 	return apply1(opGatherND, op.NoParams{}, data, indices)
+}
+
+// GetNNZ counts the values that a csr matrix stores, zeros among them, as int64. A dense matrix
+// stores all.
+//
+// MXNet's name is _contrib_getnnz.
+//
+// Parameters:
+//   - Axis: None: count the stored values of the whole matrix; 0: of each column; 1: of each row
+func GetNNZ(data *Array, p GetNNZParams) *Array {
+	return apply1(opGetNNZ, p, data)
 }
 
 // Greater computes 1 where a > b and 0 elsewhere, in the type of the operands, for operands of one
@@ -5608,6 +5659,15 @@ func ReshapeLike(lhs, rhs *Array, p ReshapeLikeParams) *Array {
 	return apply1(opReshapeLike, p, lhs, rhs)
 }
 
+// Retain keeps the rows of data that indices number; the other rows become zero. Of a row_sparse
+// array the output stores the rows that indices number, zeros where data does not store them; their
+// numbers ascend, each once.
+//
+// MXNet's name is _sparse_retain.
+func Retain(data, indices *Array) *Array {
+	return apply1(opRetain, op.NoParams{}, data, indices)
+}
+
 // Reverse reverses the order of elements along the given axes, twice along an axis that is given
 // twice. Known as flip too.
 //
@@ -5778,6 +5838,23 @@ func SampleUniqueZipfian(p UniqueZipfianParams, opts ...Option) []*Array {
 	return applyNewMany(opSampleUniqueZipfian, p, opts)
 }
 
+// ScatterElemwiseDiv computes a / b. Where a is row_sparse and b dense, it divides the stored rows
+// alone, and the output stores the same rows.
+func ScatterElemwiseDiv(lhs, rhs *Array) *Array {
+	return apply1(opScatterElemwiseDiv, op.NoParams{}, lhs, rhs)
+}
+
+// ScatterMinusScalar computes x - s for every element x and the number s, of a sparse array for the
+// stored values alone.
+//
+// Parameters:
+//   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
+func ScatterMinusScalar(data *Array, p ScalarParams) *Array {
+	return apply1(opScatterMinusScalar, p, data)
+}
+
 // ScatterND writes the elements of data into zeros of the given shape, at the places that indices
 // names as in GatherND. Of several elements for one place the last one stays.
 //
@@ -5785,6 +5862,17 @@ func SampleUniqueZipfian(p UniqueZipfianParams, opts ...Option) []*Array {
 //   - Shape: shape of the output; required
 func ScatterND(data, indices *Array, p ScatterNDParams) *Array {
 	return apply1(opScatterND, p, data, indices)
+}
+
+// ScatterPlusScalar computes x + s for every element x and the number s, of a sparse array for the
+// stored values alone.
+//
+// Parameters:
+//   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become
+//     float64 (switches is_int off)
+func ScatterPlusScalar(data *Array, p ScalarParams) *Array {
+	return apply1(opScatterPlusScalar, p, data)
 }
 
 // ScatterSetND is lhs with the elements of rhs written at the places that indices names as in
@@ -6075,6 +6163,20 @@ func SpaceToDepth(data *Array, p BlockParams) *Array {
 	return apply1(opSpaceToDepth, p, data)
 }
 
+// SparseEmbedding is Embedding whose gradient of weight is row_sparse: it stores the rows that data
+// numbers.
+//
+// MXNet's name is _contrib_SparseEmbedding.
+//
+// Parameters:
+//   - InputDim: number of rows of weight; at least 1; required
+//   - OutputDim: extent of a row; at least 1; required
+//   - DType: element type of weight; float32 by default
+//   - Deterministic: sum gradients in a fixed order; they always are
+func SparseEmbedding(data, weight *Array, p SparseEmbeddingParams) *Array {
+	return apply1(opSparseEmbedding, p, data, weight)
+}
+
 // SpatialTransformer transforms each image by an affine matrix (Jaderberg et al. 2015).
 //
 // Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for
@@ -6113,6 +6215,18 @@ func Sqrt(data *Array) *Array {
 // Square computes x².
 func Square(data *Array) *Array {
 	return apply1(opSquare, op.NoParams{}, data)
+}
+
+// SquareSum computes the sum of squares over the given axes, over all of them if none are given. Of
+// a row_sparse matrix it keeps the rows apart without making it dense: with axis 1 and keepdims the
+// result is row_sparse.
+//
+// Parameters:
+//   - Axis: axes to reduce; none: all
+//   - KeepDims: keep reduced axes with extent one
+//   - Exclude: reduce all axes but those given
+func SquareSum(data *Array, p SquareSumParams) *Array {
+	return apply1(opSquareSum, p, data)
 }
 
 // Squeeze removes axes of extent one: the given ones, or all. One axis remains of an array of size

@@ -20,6 +20,7 @@ type plan struct {
 	op     *op.Op
 	params any // with defaults filled in
 	inputs []op.Input
+	stored []op.Storage // of the inputs; nil: all are dense
 	in     []op.Desc
 	out    []op.Desc
 	kernel *op.Prepared
@@ -69,11 +70,15 @@ func makePlan(iv *invocation) (*plan, error) {
 	}
 	p.in = make([]op.Desc, len(in))
 	for i, a := range in {
-		p.in[i] = op.Plain(a.dtype, a.shape)
+		p.in[i] = op.Stored(a.chunk.storage(), a.dtype, a.shape)
+	}
+	if stored := storages(in); iv.stored.any && !op.AllDense(stored) {
+		p.stored = stored
 	}
 	if err := p.infer(iv, n); err != nil {
 		return nil, err
 	}
+	p.store(iv)
 	p.updates, p.ignored = make([]bool, len(p.in)), make([]bool, len(p.in))
 	for _, i := range iv.op.Changes(params) {
 		if i < len(p.in) {
@@ -193,6 +198,22 @@ func (p *plan) setOutputs(shapes []Shape, types []dtype.Type, given []Shape,
 	return nil
 }
 
+// store gives the outputs their storage types. Where all inputs are dense, and so is a given
+// output, the operator computes a dense output.
+func (p *plan) store(iv *invocation) {
+	in := p.stored
+	if in == nil {
+		in = make([]op.Storage, len(p.in))
+	}
+	out, _ := p.op.OutStorage(p.params, in)
+	for i, s := range out {
+		if given := iv.output(i); s != op.Dense &&
+			(p.stored != nil || given == nil || given.Storage() != op.Dense) {
+			p.out[i] = op.Stored(s, p.out[i].DType, p.out[i].Shape)
+		}
+	}
+}
+
 // withInputs adds the shapes of the inputs to err.
 func (p *plan) withInputs(err error) error {
 	e := *op.WithOp(err, p.op.Name, "", "").(*op.Error)
@@ -207,6 +228,9 @@ func (p *plan) describeInputs() string {
 			s += ", "
 		}
 		s += fmt.Sprintf("%s %v %v", p.inputs[i].Name, d.DType, d.Shape)
+		if d.Storage != op.Dense {
+			s += " " + d.Storage.String()
+		}
 	}
 	return s
 }
@@ -227,8 +251,15 @@ func (p *plan) prepare(iv *invocation) error {
 	for _, d := range slices.Concat(p.in, p.out) {
 		p.bytes += int64(d.Bytes)
 	}
-	p.cheap = k.Threads == 1 && p.bytes+int64(k.Scratch) <= cheapBytes
+	p.cheap = k.Threads == 1 && p.bytes+int64(k.Scratch) <= cheapBytes && p.dense()
 	return nil
+}
+
+// dense reports whether all operands are dense.
+func (p *plan) dense() bool {
+	return p.stored == nil && !slices.ContainsFunc(p.out, func(d op.Desc) bool {
+		return d.Storage != op.Dense
+	})
 }
 
 // access returns how the operation uses the memory of input i.

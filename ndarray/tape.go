@@ -123,9 +123,13 @@ const (
 	GradNull                 // no gradient; AttachGrad removes an attached one
 )
 
-// AttachGrad attaches a gradient to a: an array of a's shape, initially zero, that Backward fills.
-// Gradients do not flow beyond a, to the arrays that a was computed from.
-func (a *Array) AttachGrad(req ...GradReq) {
+// AttachGrad attaches a gradient to a: an array of a's shape and storage type, initially zero, that
+// Backward fills. Gradients do not flow beyond a, to the arrays that a was computed from.
+func (a *Array) AttachGrad(req ...GradReq) { a.AttachGradOf(a.Storage(), req...) }
+
+// AttachGradOf is AttachGrad for a gradient of storage type s. Backward converts its result
+// to s; RowSparse suits a table of which a step reads few rows.
+func (a *Array) AttachGradOf(s Storage, req ...GradReq) {
 	if len(req) > 0 && req[0] == GradNull {
 		a.leaf.Store(nil)
 		return
@@ -134,11 +138,13 @@ func (a *Array) AttachGrad(req ...GradReq) {
 	if err != nil {
 		panic(err)
 	}
-	g, err := newArray(c.eng, c.dev, a.dtype, a.shape, gradName(c.v.Name()))
+	g, err := newStored(c.eng, c.dev, op.Stored(s, a.dtype, a.shape), gradName(c.v.Name()))
 	if err != nil {
 		panic(misuse("AttachGrad", "", "%v", err))
 	}
-	fill(g, 0)
+	if s == op.Dense {
+		fill(g, 0)
+	}
 	r := GradWrite
 	if len(req) > 0 {
 		r = req[0]
@@ -225,7 +231,7 @@ func (iv *invocation) record(p *plan, results []*Array) {
 	n := len(iv.in)
 	s := &step{plan: p, eng: iv.eng, dev: iv.dev, parents: make([]parent, n)}
 	s.node = op.Node{Op: p.op, Name: p.op.Name, Params: p.params, In: make([]op.Entry, n),
-		Grad: iv.grad, Serial: int(iv.tape.steps.Add(1))}
+		Grad: iv.grad, Serial: int(iv.tape.steps.Add(1)), Storage: p.stored}
 	for i, a := range iv.in {
 		switch l := a.leaf.Load(); {
 		case l != nil:
@@ -321,7 +327,8 @@ func (p *plan) retains() *retained {
 	if k := p.keeps.Load(); k != nil {
 		return k
 	}
-	n := &op.Node{Op: p.op, Name: p.op.Name, Params: p.params, In: make([]op.Entry, len(p.in))}
+	n := &op.Node{Op: p.op, Name: p.op.Name, Params: p.params, In: make([]op.Entry, len(p.in)),
+		Storage: p.stored}
 	need := make([]bool, len(p.in))
 	for i := range n.In {
 		n.In[i] = op.Var(p.inputs[i].Name).Entry(0)

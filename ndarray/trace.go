@@ -394,7 +394,7 @@ func (a *Array) stored(what string) (*chunk, error) {
 	if c != nil && c.v == nil {
 		return nil, a.valueless(what)
 	}
-	if c != nil && c.block.Bytes == 0 && a.Bytes() > 0 {
+	if c != nil && c.block.Bytes == 0 && c.sparse == nil && a.Bytes() > 0 {
 		return nil, misuse(what, "", "the array is a placeholder without values")
 	}
 	return c, nil

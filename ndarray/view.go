@@ -12,7 +12,7 @@ import (
 )
 
 // Slice returns a view of rows begin to end-1 along the first axis; negative bounds count from
-// the end. Writing to it writes to a.
+// the end. Writing to it writes to a. The rows of a sparse array are copied.
 func (a *Array) Slice(begin, end int) *Array {
 	a.mem("Slice")
 	if len(a.shape) == 0 {
@@ -23,13 +23,18 @@ func (a *Array) Slice(begin, end int) *Array {
 	if b < 0 || e < b || e > n {
 		panic(misuse("Slice", "begin, end", "%d, %d, want bounds within 0 and %d", begin, end, n))
 	}
+	if a.chunk.storage() != op.Dense {
+		return apply1(prim.Slice.Op, prim.SliceParams{Begin: []op.Opt[int]{op.Some(b)},
+			End: []op.Opt[int]{op.Some(e)}}, a)
+	}
 	shape := a.shape.Clone()
 	shape[0] = e - b
 	v := a.view("Slice", shape, b*a.rowBytes())
 	return a.recordView(v, prim.SliceAxis.Op, prim.SliceAxisParams{Begin: b, End: op.Some(e)})
 }
 
-// At returns a view of row i, without the first axis; a negative i counts from the end.
+// At returns a view of row i, without the first axis; a negative i counts from the end. A row of a
+// sparse array is a dense copy.
 func (a *Array) At(i int) *Array {
 	a.mem("At")
 	if len(a.shape) == 0 {
@@ -39,7 +44,7 @@ func (a *Array) At(i int) *Array {
 	if k < 0 || k >= a.shape[0] {
 		panic(misuse("At", "i", "%d, want an index below %d", i, a.shape[0]))
 	}
-	row := a.Slice(k, k+1)
+	row := a.Slice(k, k+1).ToStorage(op.Dense)
 	if a.traced() != nil && len(a.shape) > 1 {
 		return apply1(prim.Squeeze.Op, prim.SqueezeParams{Axis: []int{0}}, row)
 	}
@@ -102,6 +107,9 @@ func (a *Array) recordReshape(v *Array) *Array {
 
 // view returns an array on the part of a's memory that begins offset bytes after a.
 func (a *Array) view(what string, shape Shape, offset int) *Array {
+	if a.mem(what).storage() != op.Dense {
+		panic(a.notDense(what))
+	}
 	v := a.alias(what)
 	v.shape = shape
 	v.offset = a.offset + offset
@@ -162,6 +170,9 @@ func (a *Array) Copy() *Array { return unary(prim.Identity, a) }
 
 // AsType returns a new array with the values of a converted to another element type.
 func (a *Array) AsType(t dtype.Type) *Array {
+	if a.Storage() != op.Dense {
+		return apply1(prim.CastStored.Op, prim.CastParams{DType: t}, a)
+	}
 	return apply1(prim.Cast.Op, prim.CastParams{DType: t}, a)
 }
 
@@ -176,7 +187,7 @@ func (a *Array) To(d device.Device) *Array {
 		panic(a.traced().refuse("To", "the array is traced: copies between devices are made "+
 			"outside of the function"))
 	}
-	b, err := newArray(c.eng, d, a.dtype, a.shape, c.v.Name())
+	b, err := newStored(c.eng, d, op.Stored(c.storage(), a.dtype, a.shape), c.v.Name())
 	if err != nil {
 		panic(misuse("To", "", "%v", err))
 	}

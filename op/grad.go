@@ -11,6 +11,14 @@ type Grad struct {
 // In returns input i of the node.
 func (g *Grad) In(i int) Entry { return g.Node.In[i] }
 
+// Stored returns the storage type of input i as far as it is known when the gradient is built.
+func (g *Grad) Stored(i int) Storage {
+	if i < len(g.Node.Storage) {
+		return g.Node.Storage[i]
+	}
+	return Dense
+}
+
 // Out returns output i of the node.
 func (g *Grad) Out(i int) Entry { return Entry{g.Node, i} }
 

@@ -39,7 +39,12 @@ type Op struct {
 	changes   func(p any) []int
 	resolve   func(p any, in []dtype.Shape) (Resolution, error) // nil: not needed
 	ref       func(p any, a *Args) (*Prepared, error)
-	kernels   map[kernelKey]func(p any, a *Args) (*Prepared, error)
+
+	storage     func(p any, in []Storage) ([]Storage, bool) // nil: dense only
+	sparse      func(p any, c *Call) error                  // nil: none
+	gradStorage func(p any, in, heads []Storage) []Storage  // nil: all dense
+
+	kernels map[kernelKey]func(p any, a *Args) (*Prepared, error)
 }
 
 // Handle is a declared operator whose parameter type is known to the compiler.
@@ -80,6 +85,8 @@ func (h Handle[P]) Define(s Spec[P]) {
 	must(s.Ref != nil, "has no reference kernel")
 	must((s.Grad == nil) == (s.NoGrad != ""),
 		"wants either a gradient or the reason for having none")
+	must((s.Storage == nil) == (s.Sparse == nil),
+		"wants storage types and a sparse kernel, or neither")
 	must(s.Grad != nil || s.Once == "", "has no gradient that might be differentiated")
 	o.defined, o.Traits = true, s.Traits
 	if s.Once != "" && s.Doc != "" {
@@ -124,6 +131,21 @@ func (h Handle[P]) erase(s *Spec[P]) {
 	}
 	ref := Simple(run)
 	o.ref = func(p any, a *Args) (*Prepared, error) { return ref(p.(P), a) }
+	h.eraseStorage(s)
+}
+
+// eraseStorage does so for the functions of sparse operands.
+func (h Handle[P]) eraseStorage(s *Spec[P]) {
+	o := h.Op
+	if s.Storage != nil {
+		o.storage = func(p any, in []Storage) ([]Storage, bool) { return s.Storage(p.(P), in) }
+		o.sparse = func(p any, c *Call) error { return s.Sparse(h.At(p.(P), c), c) }
+	}
+	if s.GradStorage != nil {
+		o.gradStorage = func(p any, in, heads []Storage) []Storage {
+			return s.GradStorage(p.(P), in, heads)
+		}
+	}
 }
 
 // eraseFacts does so for the functions that passes ask.

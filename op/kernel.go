@@ -16,8 +16,11 @@ type Desc struct {
 	// kernels of one device understand (a blocked layout). Arguments and outputs of graphs are
 	// always plain.
 	Layout any
-	// Bytes is the size of the memory; for blocked layouts larger than the shape says.
+	// Bytes is the size of the memory; for blocked layouts larger than the shape says, and zero for
+	// sparse operands, whose size is not known before they are computed.
 	Bytes int
+	// Storage is Dense for operands whose every element is stored.
+	Storage Storage
 }
 
 // Plain describes a dense row-major operand.
@@ -26,10 +29,12 @@ func Plain(t dtype.Type, s dtype.Shape) Desc {
 }
 
 // Tensor is an operand at run time: memory and its description. Data is nil for an input that
-// the operator ignores and for an output that nobody wants.
+// the operator ignores and for an output that nobody wants. A sparse operand has Sparse in its
+// place.
 type Tensor struct {
 	Desc
-	Data unsafe.Pointer
+	Data   unsafe.Pointer
+	Sparse *Sparse
 }
 
 // Slice views the operand's memory as elements of type T, which must be the Go type of its
@@ -73,6 +78,7 @@ type Call struct {
 	Seed    Seed           // set for Random operators
 	Values  []float64      // parameters read at run time; nil: those the kernel was prepared with
 	Train   bool
+	Threads int // of a sparse kernel: how many it may use
 	// Queue takes the work of kernels on a device with queues: they return when it has been put
 	// there. Nil on hosts.
 	Queue device.Queue
@@ -141,6 +147,9 @@ type kernelKey struct {
 // be offered operands that are not plain.
 func (o *Op) Prepare(dev device.Device, tier device.Tier, params any, a *Args) (*Prepared, error) {
 	a.Device = dev
+	if a.sparse() {
+		return o.prepareSparse(dev, params, a)
+	}
 	for t := int(tier); t >= 0; t-- {
 		prep := o.kernels[kernelKey{dev.Kind, device.Tier(t)}]
 		if prep == nil {
@@ -184,6 +193,49 @@ func blocked(a *Args) bool {
 	return false
 }
 
+// sparse reports whether some operand is not dense.
+func (a *Args) sparse() bool {
+	for _, list := range [][]Desc{a.In, a.Out} {
+		for i := range list {
+			if list[i].Storage != Dense {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sparseBytes is the size at which the work on a sparse operand is estimated, whose number of
+// stored values is not known, if it is smaller than the dense operand would be.
+const sparseBytes = 16 << 20
+
+// prepareSparse readies the sparse kernel.
+func (o *Op) prepareSparse(dev device.Device, params any, a *Args) (*Prepared, error) {
+	if dev.Kind != device.KindCPU {
+		return nil, Errorf("", "an operand is sparse and on %v: sparse arrays live on the host",
+			dev)
+	}
+	if o.sparse == nil {
+		return nil, Errorf("", "the operator has no kernel for sparse operands")
+	}
+	work := device.Work{}
+	for _, list := range [][]Desc{a.In, a.Out} {
+		for _, d := range list {
+			bytes := float64(d.Shape.Size() * d.DType.Size())
+			if d.Storage != Dense {
+				bytes = min(bytes, sparseBytes)
+			}
+			work.Bytes += bytes
+		}
+	}
+	threads := device.Threads(a.Threads, work.NS())
+	k := &Prepared{Threads: threads, Run: func(c *Call) error {
+		c.Threads = threads
+		return o.sparse(params, c)
+	}}
+	return k.fill(a), nil
+}
+
 func (k *Prepared) fill(a *Args) *Prepared {
 	if k.Out == nil {
 		k.Out = a.Out
@@ -201,7 +253,7 @@ func TensorOf[T Element](data []T, shape ...int) Tensor {
 	if len(shape) == 0 {
 		s = dtype.Shape{len(data)}
 	}
-	return Tensor{Plain(TypeOf[T](), s), unsafe.Pointer(unsafe.SliceData(data))}
+	return Tensor{Desc: Plain(TypeOf[T](), s), Data: unsafe.Pointer(unsafe.SliceData(data))}
 }
 
 // Element is a Go type that arrays hold.

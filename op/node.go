@@ -23,6 +23,9 @@ type Node struct {
 	// Serial is the 1-based place among the operations that a tape or a tracing recorded; 0 where
 	// nothing recorded the node. Sums of gradients follow it.
 	Serial int
+	// Storage has the storage types of the inputs of a node that a tape recorded; nil: all are
+	// dense.
+	Storage []Storage
 	// Alias is the legacy alias under which a file had the operator; empty: none
 	Alias string
 }

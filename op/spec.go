@@ -77,6 +77,16 @@ type Spec[P any] struct {
 	// Nil: all Random operators do.
 	Draws func(p P) bool
 
+	// Storage returns the storage types of the outputs for inputs of given storage types, if Sparse
+	// serves them; ok is false where it does not: then the inputs are made dense. Nil: Sparse
+	// serves none.
+	Storage func(p P, in []Storage) (out []Storage, ok bool)
+	// Sparse is the kernel for calls with a sparse input or output. It runs on hosts.
+	Sparse func(p P, c *Call) error
+	// GradStorage returns the storage types that the gradients of the inputs have, from those of
+	// the inputs and of the gradients that flow into the outputs. Nil: all are dense.
+	GradStorage func(p P, in, heads []Storage) []Storage
+
 	// PrecisionOf is Precision where it depends on parameters; nil: Precision.
 	PrecisionOf func(p P) Precision
 

@@ -37,6 +37,7 @@ func TestTrain(t *testing.T)   { suite(t, conformance.TrainCases) }
 func TestRest(t *testing.T)    { suite(t, conformance.RestCases) }
 func TestCells(t *testing.T)   { suite(t, conformance.CellCases) }
 func TestGluon(t *testing.T)   { suite(t, conformance.GluonCases) }
+func TestSparse(t *testing.T)  { suite(t, conformance.SparseCases) }
 func TestControl(t *testing.T) { suite(t, conformance.ControlCases) }
 
 // suite runs the cases of one folder and compares the failing ones with the list of known ones.

@@ -100,14 +100,14 @@ func (c *imperativeCase) run(env Env) error {
 
 // inputs reads the inputs.
 func (c *imperativeCase) inputs(env Env) ([]*nd.Array, error) {
-	var refs []Ref
-	for _, r := range c.Inputs {
-		if r.Stype != "" && r.Stype != "default" {
-			return nil, missing("arrays of storage type %s", r.Stype)
+	list := make([]*nd.Array, len(c.Inputs))
+	for i, r := range c.Inputs {
+		var err error
+		if list[i], err = env.stored(imperativeArchive, r); err != nil {
+			return nil, err
 		}
-		refs = append(refs, r.Ref)
 	}
-	return env.upload(imperativeArchive, refs)
+	return list, nil
 }
 
 // gradients compares the gradients for the head gradients of the case.

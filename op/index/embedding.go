@@ -12,7 +12,7 @@ type EmbeddingParams struct {
 	InputDim   int        `op:"input_dim,required" min:"1" doc:"number of rows of weight"`
 	OutputDim  int        `op:"output_dim,required" min:"1" doc:"extent of a row"`
 	DType      dtype.Type `op:"dtype" doc:"element type of weight"`
-	SparseGrad bool       `op:"sparse_grad,idle" doc:"make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense"`
+	SparseGrad bool       `op:"sparse_grad" doc:"make the gradient of weight row_sparse: it stores the rows that data numbers"`
 }
 
 // Embedding looks rows of a table up.
@@ -39,6 +39,15 @@ func init() {
 			return []op.Entry{{}, embeddingGrad.Apply(p, g.Head(0), g.In(0))}
 		},
 		Ref: embedding,
+
+		Storage: embeddingStorage, Sparse: embeddingStored,
+		GradStorage: func(p EmbeddingParams, _, _ []op.Storage) []op.Storage {
+			out := make([]op.Storage, 2)
+			if p.SparseGrad {
+				out[1] = op.RowSparse
+			}
+			return out
+		},
 	})
 	embeddingGrad.Define(op.Spec[EmbeddingParams]{
 		Traits: op.Traits{Hidden: true},
@@ -56,6 +65,13 @@ func init() {
 			return []op.Entry{Embedding.Apply(p, g.In(1), g.Head(0)), {}}
 		},
 		Ref: embeddingBackward,
+		Storage: func(p EmbeddingParams, in []op.Storage) ([]op.Storage, bool) {
+			if p.SparseGrad && op.AllDense(in) {
+				return []op.Storage{op.RowSparse}, true
+			}
+			return []op.Storage{op.Dense}, op.AllDense(in)
+		},
+		Sparse: embeddingGradRows,
 	})
 }
 

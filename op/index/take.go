@@ -42,6 +42,17 @@ func init() {
 				copyRun(out, to, a, from, n)
 			})
 		},
+		Storage: func(p TakeParams, in []op.Storage) ([]op.Storage, bool) {
+			return in[:1], op.AllDense(in) || in[0] == op.CSR && in[1] == op.Dense &&
+				(p.Axis == 0 || p.Axis == -2)
+		},
+		Sparse: func(p TakeParams, c *op.Call) error {
+			rows, err := read(c.In[1], c.In[0].Shape[0], bounds[p.Mode])
+			if err == nil {
+				prim.RowsStored(c.Out[0].Sparse, c.In[0].Sparse, rows)
+			}
+			return err
+		},
 	})
 	takeGrad.Define(op.Spec[TakeParams]{
 		Traits: op.Traits{Hidden: true, Ignores: []int{2}},

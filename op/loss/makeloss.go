@@ -74,6 +74,8 @@ ignored.`,
 			return []op.Entry{MakeLossGrad.Apply(MakeLossParams{}, g.In(0))}
 		},
 		Ref: pass[op.NoParams],
+
+		Storage: op.StoreLike[op.NoParams], Sparse: prim.CopyStored[op.NoParams],
 	})
 	BlockGrad.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
@@ -85,6 +87,8 @@ ignored.`,
 		Infer: op.SameShape[op.NoParams],
 		Grad:  func(*op.Grad, op.NoParams) []op.Entry { return []op.Entry{{}} },
 		Ref:   pass[op.NoParams],
+
+		Storage: op.StoreLike[op.NoParams], Sparse: prim.CopyStored[op.NoParams],
 	})
 }
 

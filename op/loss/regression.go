@@ -86,6 +86,11 @@ sample; the gradient of the output is ignored. The label has as many elements as
 			loop.Map(loop.Func1{F: r.value}, c.Out[0], c.In[0])
 			return nil
 		},
+		Storage: csrLabel,
+		Sparse: func(_ RegressionParams, c *op.Call) error {
+			loop.Map(loop.Func1{F: r.value}, c.Out[0], c.In[0])
+			return nil
+		},
 	})
 	r.grad.Define(op.Spec[RegressionParams]{
 		Traits:    op.Traits{Hidden: true, Ignores: []int{2}, Inplace: [][2]int{{0, 0}}},
@@ -96,12 +101,29 @@ sample; the gradient of the output is ignored. The label has as many elements as
 		Ref: func(p RegressionParams, c *op.Call) error {
 			label := c.In[1]
 			label.Shape = c.In[0].Shape
-			scale := p.GradScale.Value() / float64(max(perSample(c.In[0].Shape), 1))
-			loop.Zip(loop.Func2{F: func(y, l float64) float64 { return scale * r.slope(y, l) }},
-				c.Out[0], c.In[0], label)
+			loop.Zip(r.scaled(p, c.In[0].Shape), c.Out[0], c.In[0], label)
 			return nil
 		},
+		Storage: csrLabel,
+		Sparse: func(p RegressionParams, c *op.Call) error {
+			dense := op.Call{In: []op.Tensor{c.In[0], c.In[1]}, Out: c.Out, Threads: c.Threads}
+			if dense.In[1].Shape = c.In[0].Shape; len(c.In[0].Shape) != 2 {
+				return op.Errorf("label", "csr for data of shape %v, want a matrix", c.In[0].Shape)
+			}
+			return loop.ZipDense(r.scaled(p, c.In[0].Shape), &dense)
+		},
 	})
+}
+
+// scaled is the gradient by data as a function of output and label.
+func (r regression) scaled(p RegressionParams, data dtype.Shape) loop.Func2 {
+	scale := p.GradScale.Value() / float64(max(perSample(data), 1))
+	return loop.Func2{F: func(y, label float64) float64 { return scale * r.slope(y, label) }}
+}
+
+// csrLabel serves calls in which the label alone is csr.
+func csrLabel(_ RegressionParams, in []op.Storage) ([]op.Storage, bool) {
+	return []op.Storage{op.Dense}, in[0] == op.Dense && in[1] != op.RowSparse
 }
 
 // second differentiates factor·(output - label). The factor is the gradient for an output of one

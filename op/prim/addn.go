@@ -38,6 +38,10 @@ func init() {
 		},
 		Neutral: func(p AddNParams) bool { return p.NumArgs == 1 },
 		Ref:     addN,
+		Storage: func(_ AddNParams, in []op.Storage) ([]op.Storage, bool) { return sumStorage(in) },
+		Sparse:  func(_ AddNParams, c *op.Call) error { return addStored(c) },
+
+		GradStorage: op.GradLikeHead[AddNParams],
 	})
 	GradAdd.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
@@ -53,8 +57,37 @@ func init() {
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{g.Head(0), g.Head(0)}
 		},
-		Ref: func(_ op.NoParams, c *op.Call) error { return addN(AddNParams{}, c) },
+		Ref:     func(_ op.NoParams, c *op.Call) error { return addN(AddNParams{}, c) },
+		Storage: func(_ op.NoParams, in []op.Storage) ([]op.Storage, bool) { return sumStorage(in) },
+		Sparse:  func(_ op.NoParams, c *op.Call) error { return addStored(c) },
+
+		GradStorage: op.GradLikeHead[op.NoParams],
 	})
+}
+
+// sumStorage makes the sum of row_sparse arrays row_sparse, and every other sum dense.
+func sumStorage(in []op.Storage) ([]op.Storage, bool) {
+	for _, s := range in {
+		if s != op.RowSparse {
+			return []op.Storage{op.Dense}, true
+		}
+	}
+	return in[:1], true
+}
+
+// addStored is the sparse kernel of sums.
+func addStored(c *op.Call) error {
+	if c.Out[0].Storage == op.RowSparse {
+		return loop.AddStored(c)
+	}
+	in, n := make([]op.Tensor, len(c.In)), c.Out[0].Shape.Size()
+	for i, x := range c.In {
+		if in[i] = x; x.Storage != op.Dense {
+			in[i] = op.Tensor{Desc: op.Plain(x.DType, x.Shape), Data: loop.Room(x.DType, n)}
+			loop.ToDense(in[i], x.Sparse, c.Threads)
+		}
+	}
+	return addN(AddNParams{}, &op.Call{In: in, Out: c.Out})
 }
 
 // args names the inputs of variadic operators as MXNet does.

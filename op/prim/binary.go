@@ -109,12 +109,16 @@ func (b binary) define() {
 		Grad:   b.gradient(kit{}),
 		Ref:    ref,
 	}
+	plain := s
+	b.storeBinary(&s, false)
 	b.elem.Define(s)
+	s = plain
 	s.Doc = goName(b.bcast) + " computes " + b.what +
 		" for operands that broadcast: aligned at their last axes, extents of one and missing " +
 		"axes repeat."
 	s.Broadcasts = true
 	s.Aliases, s.Infer, s.Grad = b.bcastAliases, inferBroadcast, b.gradient(kit{broadcast: true})
+	b.storeBinary(&s, true)
 	b.bcast.Define(s)
 }
 

@@ -38,6 +38,12 @@ func init() {
 			return []op.Entry{mul(g.Head(0), clipMask.Apply(p, g.In(0)))}
 		},
 		Ref: clipRef,
+		Storage: func(p ClipParams, in []op.Storage) ([]op.Storage, bool) {
+			return in[:1], in[0] == op.Dense || p.AMin <= 0 && 0 <= p.AMax
+		},
+		Sparse: func(p ClipParams, c *op.Call) error {
+			return loop.MapStored(clipFunc(p, c.In[0].DType), c)
+		},
 	})
 	clipMask.Define(op.Spec[ClipParams]{
 		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
@@ -54,8 +60,14 @@ func init() {
 }
 
 func clipRef(p ClipParams, c *op.Call) error {
-	lo, hi := round(c.In[0].DType, p.AMin), round(c.In[0].DType, p.AMax)
-	loop.Map(loop.Func1{F: func(x float64) float64 {
+	loop.Map(clipFunc(p, c.In[0].DType), c.Out[0], c.In[0])
+	return nil
+}
+
+// clipFunc is the function of one element of type t.
+func clipFunc(p ClipParams, t dtype.Type) loop.Func1 {
+	lo, hi := round(t, p.AMin), round(t, p.AMax)
+	return loop.Func1{F: func(x float64) float64 {
 		switch {
 		case x > hi:
 			return hi
@@ -63,6 +75,5 @@ func clipRef(p ClipParams, c *op.Call) error {
 			return lo
 		}
 		return x
-	}, I: func(x int64) int64 { return max(int64(lo), min(x, int64(hi))) }}, c.Out[0], c.In[0])
-	return nil
+	}, I: func(x int64) int64 { return max(int64(lo), min(x, int64(hi))) }}
 }

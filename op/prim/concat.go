@@ -45,8 +45,11 @@ func init() {
 		},
 		Neutral: func(p ConcatParams) bool { return p.NumArgs == 1 },
 		Ref:     concat,
+
+		Storage: concatStorage, Sparse: concatStored,
 	}
 	Concat.Define(s)
+	s.Storage, s.Sparse = nil, nil
 	s.Doc = `RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for inference:
 where the extents of several inputs are unknown, they share equally the extent of the output that the others leave.`
 	s.Infer = inferShares

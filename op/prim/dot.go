@@ -12,7 +12,7 @@ import (
 type DotParams struct {
 	TransposeA   bool   `op:"transpose_a" doc:"sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)"`
 	TransposeB   bool   `op:"transpose_b" doc:"sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)"`
-	ForwardStype string `op:"forward_stype,idle" default:"None" enum:"None|default|row_sparse|csr" doc:"storage of the output; without effect, as all arrays are dense"`
+	ForwardStype string `op:"forward_stype" default:"None" enum:"None|default|row_sparse|csr" doc:"storage type of a product with a sparse operand; None: the natural one"`
 }
 
 // Dot and BatchDot multiply.
@@ -36,10 +36,15 @@ func init() {
 		Inputs: Inputs[DotParams]("lhs", "rhs"),
 		Infer:  inferDot,
 		Grad: func(g *op.Grad, p DotParams) []op.Entry {
+			if g.Stored(0) != op.Dense || g.Stored(1) != op.Dense {
+				return dotGradStored(g, p)
+			}
 			return g.Each(dotGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
 		FLOPs: dotFLOPs,
 		Ref:   dot,
+
+		Storage: dotStorage, Sparse: dotStored, GradStorage: dotGradStorage,
 	})
 	dotGrad.Define(op.Spec[DotParams]{
 		Traits:  op.Traits{Hidden: true},

@@ -27,6 +27,9 @@ func init() {
 		Grad:    passGrad[op.NoParams],
 		Neutral: op.Always[op.NoParams],
 		Ref:     move[op.NoParams],
+
+		Storage: op.StoreLike[op.NoParams], Sparse: CopyStored[op.NoParams],
+		GradStorage: op.GradLikeHead[op.NoParams],
 	})
 	IdentityWithAttrLike.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
@@ -41,6 +44,9 @@ func init() {
 		Infer:  op.SameShape[op.NoParams],
 		Grad:   passGrad[op.NoParams],
 		Ref:    move[op.NoParams],
+
+		Storage: op.StoreLike[op.NoParams], Sparse: CopyStored[op.NoParams],
+		GradStorage: op.GradLikeHead[op.NoParams],
 	})
 	like(ZerosLike, "ZerosLike makes zeros in the shape and element type of its input.", 0,
 		"_sparse_zeros_like")
@@ -48,7 +54,7 @@ func init() {
 }
 
 func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
-	h.Define(op.Spec[op.NoParams]{
+	s := op.Spec[op.NoParams]{
 		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}},
 			Moves: true},
 		Infer: op.SameShape[op.NoParams],
@@ -58,7 +64,21 @@ func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
 			loop.Fill(c.Out[0], v)
 			return nil
 		},
-	})
+	}
+	if v == 0 {
+		s.Storage = op.StoreLike[op.NoParams]
+		s.Sparse = func(_ op.NoParams, c *op.Call) error {
+			c.Out[0].Sparse.Empty()
+			return nil
+		}
+	}
+	h.Define(s)
+}
+
+// CopyStored is the sparse kernel of operators that pass input 0 on.
+func CopyStored[P any](_ P, c *op.Call) error {
+	loop.CopyStored(c.Out[0].Sparse, c.In[0].Sparse)
+	return nil
 }
 
 // move is the reference kernel of operators that keep the order of elements.

@@ -52,6 +52,8 @@ func init() {
 		Grad:  normGrad,
 		FLOPs: func(_ NormParams, in, _ []dtype.Shape) int64 { return 2 * int64(in[0].Size()) },
 		Ref:   norm,
+
+		Storage: normStorage, Sparse: normStored,
 	})
 	Moments.Define(op.Spec[MomentsParams]{
 		Traits: op.Traits{

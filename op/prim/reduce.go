@@ -97,7 +97,7 @@ func (r reduction) define() {
 		doc += " An extremum of no elements is an error."
 		infer, precision = inferExtremum, op.AnyPrecision
 	}
-	r.op.Define(op.Spec[ReduceParams]{
+	s := op.Spec[ReduceParams]{
 		Traits: op.Traits{Doc: doc, GoName: r.goName, Aliases: r.aliases, Precision: precision},
 		Infer:  infer,
 		Grad: func(g *op.Grad, p ReduceParams) []op.Entry {
@@ -106,7 +106,9 @@ func (r reduction) define() {
 		},
 		FLOPs: op.PerInput[ReduceParams],
 		Ref:   func(p ReduceParams, c *op.Call) error { return r.fold.run(p, c.Out[0], c.In[0]) },
-	})
+	}
+	r.storeSums(&s)
+	r.op.Define(s)
 }
 
 func reductions() []reduction {

@@ -72,16 +72,7 @@ func (r scalar) define() {
 		InferType: scalarType,
 		Grad:      ZeroGrad[ScalarParams],
 		Ref: func(p ScalarParams, c *op.Call) error {
-			s := round(c.In[0].DType, p.Scalar)
-			f := loop.Func1{F: func(x float64) float64 { return r.f.F(x, s) }}
-			if r.f.I != nil {
-				n := int64(s)
-				f.I = func(x int64) int64 { return r.f.I(x, n) }
-			}
-			if loop.Exact(c.In[0].DType) && p.NotInt {
-				f = loop.Func1{F: func(x float64) float64 { return r.f.F(x, p.Scalar) }}
-			}
-			loop.Map(f, c.Out[0], c.In[0])
+			loop.Map(r.function(p, c.In[0].DType), c.Out[0], c.In[0])
 			return nil
 		},
 	}
@@ -100,7 +91,22 @@ func (r scalar) define() {
 			return []op.Entry{r.grad(g.In(0), g.Out(0), g.Head(0), p.Scalar)}
 		}
 	}
+	r.storeScalar(&s)
 	r.op.Define(s)
+}
+
+// function returns the function of one element of type t.
+func (r scalar) function(p ScalarParams, t dtype.Type) loop.Func1 {
+	if loop.Exact(t) && p.NotInt {
+		return loop.Func1{F: func(x float64) float64 { return r.f.F(x, p.Scalar) }}
+	}
+	s := round(t, p.Scalar)
+	f := loop.Func1{F: func(x float64) float64 { return r.f.F(x, s) }}
+	if r.f.I != nil {
+		n := int64(s)
+		f.I = func(x int64) int64 { return r.f.I(x, n) }
+	}
+	return f
 }
 
 // round returns the value that v has in an element type; booleans count as integers.

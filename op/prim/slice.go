@@ -80,6 +80,7 @@ func defineSlicing() {
 		Ref: func(p SliceParams, c *op.Call) error {
 			return cutOut(p.windows, c.Out[0], c.In[0])
 		},
+		Storage: sliceStorage, Sparse: sliceStored,
 	})
 	SliceAxis.Define(op.Spec[SliceAxisParams]{
 		Traits: op.Traits{

@@ -73,11 +73,13 @@ func init() {
 			return ReluGrad.Apply(none, h, g.In(1))
 		}),
 		Ref: func(_ op.NoParams, c *op.Call) error {
-			loop.Zip(loop.Func2{F: func(dy, y float64) float64 { return dy * reluSlope(y) },
-				I: func(dy, y int64) int64 { return dy * bit[int64](y > 0) }}, c.Out[0], c.In[0],
-				c.In[1])
+			loop.Zip(reluBack, c.Out[0], c.In[0], c.In[1])
 			return nil
 		},
+		Storage: func(_ op.NoParams, in []op.Storage) ([]op.Storage, bool) {
+			return in[:1], in[0] == in[1]
+		},
+		Sparse: func(_ op.NoParams, c *op.Call) error { return loop.ZipStored(reluBack, true, c) },
 	})
 	digamma.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{Hidden: true},
@@ -120,6 +122,10 @@ func (u unary) define() {
 			return []op.Entry{u.grad(g.In(0), g.Out(0), g.Head(0))}
 		}
 	}
+	if u.op == Sign {
+		s.Grad = signGrad
+	}
+	u.storeUnary(&s)
 	u.op.Define(s)
 }
 
@@ -254,6 +260,10 @@ func relu(x float64) float64 {
 	}
 	return x
 }
+
+// reluBack computes the gradient of relu from the gradient and the value of its output.
+var reluBack = loop.Func2{F: func(dy, y float64) float64 { return dy * reluSlope(y) },
+	I: func(dy, y int64) int64 { return dy * bit[int64](y > 0) }}
 
 // reluSlope is the derivative of relu in terms of its value.
 func reluSlope(y float64) float64 {

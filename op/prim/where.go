@@ -30,6 +30,10 @@ func init() {
 				zero, dy)}
 		},
 		Ref: where,
+		Storage: func(_ op.NoParams, in []op.Storage) ([]op.Storage, bool) {
+			return []op.Storage{op.Dense}, op.AllDense(in[1:]) && in[0] != op.RowSparse
+		},
+		Sparse: whereStored,
 	})
 }
 
@@ -58,6 +62,29 @@ func inferWhere(p op.NoParams, in, out []dtype.Shape) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// whereStored is the kernel for a csr condition.
+func whereStored(_ op.NoParams, c *op.Call) error {
+	s := c.In[0].Sparse
+	chosen := op.NewSparse(op.CSR, c.Out[0].DType, s.Shape)
+	chosen.Room(s.N)
+	n := 0
+	values := loop.Floats(s.Values())
+	for r := range s.Shape[0] {
+		for i := s.Starts[r]; i < s.Starts[r+1]; i++ {
+			if values[i] != 0 {
+				chosen.Indices[n] = s.Indices[i]
+				n++
+			}
+		}
+		chosen.Starts[r+1] = int64(n)
+	}
+	chosen.Cut(n)
+	loop.Gather(chosen.Values(), chosen, c.In[1], c.Threads)
+	loop.Move(c.Out[0], c.In[2])
+	loop.Scatter(c.Out[0], chosen, chosen.Values(), c.Threads)
 	return nil
 }
 

@@ -1,0 +1,217 @@
+package ndarray_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gomx/autograd"
+	"gomx/dtype"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// floats returns all elements of an array.
+func floats(t *testing.T, a *nd.Array) []float64 {
+	t.Helper()
+	v, err := a.Float64s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestSparseConstructors(t *testing.T) {
+	csr := nd.CSRFromSlices([]float32{3, 1, 2}, []int{2, 0, 1}, []int{0, 2, 2, 3}, nd.Shape{3, 3})
+	coo := nd.CSRFromCOO([]float64{2, 1, 5, 1}, []int64{2, 0, 0, 0}, []int64{1, 2, 0, 2},
+		nd.Shape{3, 3})
+	rows := nd.RowSparseFromSlices([]int32{5, 6, 1, 2}, []int32{2, 0}, nd.Shape{3, 2})
+	for _, tt := range []struct {
+		a       *nd.Array
+		kind    nd.Storage
+		want    []float64
+		indices []int64
+		text    string
+	}{
+		{csr, nd.CSR, []float64{1, 0, 3, 0, 0, 0, 0, 2, 0}, []int64{0, 2, 1},
+			"(0, 0) 1.\n(0, 2) 3.\n(2, 1) 2.\n<CSRNDArray 3x3 @cpu(0)>"},
+		{coo, nd.CSR, []float64{5, 0, 2, 0, 0, 0, 0, 2, 0}, []int64{0, 2, 1},
+			"(0, 0) 5.\n(0, 2) 2.\n(2, 1) 2.\n<CSRNDArray 3x3 float64 @cpu(0)>"},
+		{rows, nd.RowSparse, []float64{1, 2, 0, 0, 5, 6}, []int64{0, 2},
+			"(0) 1 2\n(2) 5 6\n<RowSparseNDArray 3x2 int32 @cpu(0)>"},
+	} {
+		if tt.a.Storage() != tt.kind {
+			t.Errorf("storage %v, want %v", tt.a.Storage(), tt.kind)
+		}
+		if got := floats(t, tt.a); !slices.Equal(got, tt.want) {
+			t.Errorf("values %v, want %v", got, tt.want)
+		}
+		got, err := tt.a.Indices()
+		if err != nil || !slices.Equal(got, tt.indices) {
+			t.Errorf("indices %v, %v, want %v", got, err, tt.indices)
+		}
+		if got := tt.a.String(); got != tt.text {
+			t.Errorf("got\n%s\nwant\n%s", got, tt.text)
+		}
+	}
+}
+
+func TestSparseConstructorsRefuse(t *testing.T) {
+	for name, tt := range map[string]struct {
+		make func()
+		want string
+	}{
+		"columns": {func() {
+			nd.CSRFromSlices([]float32{1}, []int{3}, []int{0, 1}, nd.Shape{1, 3})
+		}, "column 3"},
+		"twice": {func() {
+			nd.CSRFromSlices([]float32{1, 2}, []int{1, 1}, []int{0, 2}, nd.Shape{1, 3})
+		}, "ascending"},
+		"starts": {func() {
+			nd.CSRFromSlices([]float32{1, 2}, []int{1, 2}, []int{0, 3, 2}, nd.Shape{2, 3})
+		}, "row 0 has the elements 0 to 3 of 2"},
+		"count of starts": {func() {
+			nd.CSRFromSlices([]float32{}, []int{}, []int{0}, nd.Shape{2, 3})
+		}, "want 3"},
+		"axes":      {func() { nd.ZerosOf(nd.CSR, nd.Shape{2, 3, 4}) }, "want two axes"},
+		"row":       {func() { nd.RowSparseFromSlices([]float32{1}, []int{-1}, nd.Shape{2, 1}) }, "row -1"},
+		"coo place": {func() { nd.CSRFromCOO([]float32{1}, []int{2}, []int{0}, nd.Shape{2, 3}) }, "(2, 0)"},
+		"values":    {func() { nd.RowSparseFromSlices([]float32{1}, []int{1}, nd.Shape{2, 2}) }, "want 2"},
+		"pointer":   {func() { nd.ZerosOf(nd.RowSparse, nd.Shape{2, 3}).Pointer() }, "ToStorage"},
+		"reshape":   {func() { nd.ZerosOf(nd.RowSparse, nd.Shape{2, 3}).Reshape(6) }, "ToStorage"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				err, _ := recover().(error)
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v, want %q in it", err, tt.want)
+				}
+			}()
+			tt.make()
+		})
+	}
+}
+
+// randomStored returns an array of a storage type with about the given share of elements or rows.
+func randomStored(r *rand.Rand, s nd.Storage, typ dtype.Type, shape nd.Shape,
+	share float64) *nd.Array {
+	values := make([]float64, shape.Size())
+	row := max(shape[1:].Size(), 1)
+	for i := range values {
+		if s == nd.RowSparse && i%row > 0 && values[i-1] == 0 {
+			continue
+		}
+		if s == nd.RowSparse && i%row > 0 || r.Float64() < share {
+			values[i] = float64(r.IntN(9) - 4)
+			if values[i] == 0 {
+				values[i] = 1
+			}
+		}
+	}
+	a := nd.FromSlice(values, shape...)
+	return a.AsType(typ).ToStorage(s)
+}
+
+// TestStorageConversions converts random arrays between all storage types and back.
+func TestStorageConversions(t *testing.T) {
+	seed := uint64(rand.Int64())
+	r := rand.New(rand.NewPCG(seed, 0))
+	kinds := []nd.Storage{nd.Dense, nd.RowSparse, nd.CSR}
+	for range 60 {
+		shape := nd.Shape{r.IntN(6), 1 + r.IntN(5)}
+		typ := []dtype.Type{dtype.Float32, dtype.Float64, dtype.Int32, dtype.Float16,
+			dtype.Uint8, dtype.Int64}[r.IntN(6)]
+		a := randomStored(r, nd.Dense, typ, shape, []float64{0, 0.3, 1}[r.IntN(3)])
+		want := floats(t, a)
+		for _, from := range kinds {
+			for _, to := range kinds {
+				b := a.ToStorage(from).ToStorage(to)
+				if got := floats(t, b); b.Storage() != to || !slices.Equal(got, want) {
+					t.Fatalf("seed %d: %v %v by %v to %v: got %v, want %v", seed, typ, shape, from,
+						to, got, want)
+				}
+				c := nd.ZerosOf(from, shape, nd.As(typ))
+				b.CopyInto(c)
+				if got := floats(t, c); !slices.Equal(got, want) {
+					t.Fatalf("seed %d: copied into %v: got %v, want %v", seed, from, got, want)
+				}
+				if got := floats(t, b.AsType(dtype.Float64)); !slices.Equal(got, want) {
+					t.Fatalf("seed %d: as float64: got %v, want %v", seed, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestSparseSlices(t *testing.T) {
+	a := nd.CSRFromSlices([]float32{1, 2, 3, 4}, []int{0, 2, 1, 0}, []int{0, 1, 3, 3, 4},
+		nd.Shape{4, 3})
+	b := a.Slice(1, -1)
+	if got := floats(t, b); b.Storage() != nd.CSR || !slices.Equal(got, []float64{0, 3, 2, 0, 0, 0}) {
+		t.Errorf("rows 1 and 2 are %v in %v", got, b.Storage())
+	}
+	if got := floats(t, a.At(3)); !slices.Equal(got, []float64{4, 0, 0}) {
+		t.Errorf("row 3 is %v", got)
+	}
+	n, err := a.NNZ()
+	if err != nil || n != 4 {
+		t.Errorf("%d stored values, %v", n, err)
+	}
+	data, err := b.Data()
+	if err != nil || !slices.Equal(floats(t, data), []float64{3, 2}) {
+		t.Errorf("stored values %v, %v, want 3 and 2", data, err)
+	}
+	a.Fill(0)
+	if n, _ := a.NNZ(); n != 0 {
+		t.Errorf("%d values after Fill(0)", n)
+	}
+	if err := nd.CopyFrom(a, []float32{0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := a.Indices(); !slices.Equal(got, []int64{2}) {
+		t.Errorf("columns %v after CopyFrom, want 2", got)
+	}
+}
+
+// TestFallbackIsNotedOnce applies an operator without a kernel for sparse arrays.
+func TestFallbackIsNotedOnce(t *testing.T) {
+	var got []string
+	defer op.NoticesTo(op.NoticesTo(func(text string) { got = append(got, text) }))
+	x := nd.RowSparseFromSlices([]float32{1, 2}, []int{1}, nd.Shape{3, 2})
+	for range 2 {
+		if v := floats(t, nd.Cos(x)); v[0] != 1 {
+			t.Errorf("cos(0) = %v", v[0])
+		}
+	}
+	if len(got) != 1 || !strings.Contains(got[0], "operator cos has no kernel for row_sparse") {
+		t.Errorf("notices %q, want one that names cos", got)
+	}
+}
+
+// TestSparseGradients differentiates through a conversion and adds two gradients up.
+func TestSparseGradients(t *testing.T) {
+	w := nd.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 4, 2)
+	w.AttachGradOf(nd.RowSparse, nd.GradAdd)
+	ids := nd.FromSlice([]float32{3, 1, 3})
+	for range 2 {
+		tape := autograd.Train()
+		y := nd.Embedding(ids, tape.Watch(w), nd.EmbeddingParams{InputDim: 4, OutputDim: 2,
+			SparseGrad: true})
+		y.Sum().Backward()
+	}
+	g := w.Grad()
+	if got, _ := g.Indices(); g.Storage() != nd.RowSparse || !slices.Equal(got, []int64{1, 3}) {
+		t.Errorf("the gradient is %v with the rows %v", g.Storage(), got)
+	}
+	if got := floats(t, g); !slices.Equal(got, []float64{0, 0, 2, 2, 0, 0, 4, 4}) {
+		t.Errorf("gradient %v", got)
+	}
+	x := nd.CSRFromSlices([]float32{2}, []int{1}, []int{0, 0, 1}, nd.Shape{2, 3})
+	x.AttachGrad()
+	tape := autograd.Train()
+	nd.Exp(tape.Watch(x)).Sum().Backward()
+	if got := floats(t, x.Grad()); x.Grad().Storage() != nd.CSR || got[0] != 1 {
+		t.Errorf("gradient %v in %v, want csr", got, x.Grad().Storage())
+	}
+}

@@ -1,0 +1,299 @@
+package prim
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// dotStorage serves the products of MXNet:
+//
+//	csr · default, csr · row_sparse → default
+//	csrᵀ · default → row_sparse, or default if forward_stype says so
+//	csrᵀ · row_sparse → row_sparse
+//	default · csr, default · csrᵀ → csr, or default if forward_stype says so
+func dotStorage(p DotParams, in []op.Storage) ([]op.Storage, bool) {
+	lhs, rhs := in[0], in[1]
+	natural := op.Dense
+	switch {
+	case lhs == op.Dense && rhs == op.Dense:
+		return []op.Storage{op.Dense}, true
+	case lhs == op.CSR && rhs != op.CSR && !p.TransposeB:
+		if p.TransposeA {
+			natural = op.RowSparse
+		}
+	case lhs == op.Dense && rhs == op.CSR && !p.TransposeA:
+		natural = op.CSR
+	default:
+		return []op.Storage{op.Dense}, false
+	}
+	if p.ForwardStype != "None" && p.ForwardStype != natural.String() {
+		return []op.Storage{op.Dense}, p.ForwardStype == op.Dense.String()
+	}
+	return []op.Storage{natural}, true
+}
+
+// dotGradStorage gives the gradient of a matrix that a csr matrix is multiplied by the storage type
+// that its product has.
+func dotGradStorage(p DotParams, in, _ []op.Storage) []op.Storage {
+	out := make([]op.Storage, 2)
+	if in[0] == op.CSR && in[1] != op.CSR && !p.TransposeA && !p.TransposeB {
+		out[1] = op.RowSparse
+	}
+	return out
+}
+
+// dotGradStored is the gradient of a product with a sparse operand. It is made of products that
+// never build a dense matrix of the shape of a csr operand unless the gradient of that is wanted.
+func dotGradStored(g *op.Grad, p DotParams) []op.Entry {
+	in := make([]op.Entry, 2)
+	a, b, dy := g.In(0), g.In(1), g.Head(0)
+	product := func(x, y op.Entry, tx, ty bool, stype op.Storage) op.Entry {
+		hint := stype.String()
+		if stype == op.CSR {
+			hint = "None"
+		}
+		return Dot.Apply(DotParams{TransposeA: tx, TransposeB: ty, ForwardStype: hint}, x, y)
+	}
+	if g.Need == nil || g.Need[0] {
+		if in[0] = product(dy, b, false, !p.TransposeB, op.Dense); p.TransposeA {
+			in[0] = product(b, dy, p.TransposeB, true, op.Dense)
+		}
+	}
+	if g.Need == nil || g.Need[1] {
+		stored := op.Dense
+		if g.Stored(0) == op.CSR && !p.TransposeA && !p.TransposeB {
+			stored = op.RowSparse
+		}
+		if in[1] = product(a, dy, !p.TransposeA, false, stored); p.TransposeB {
+			in[1] = product(dy, a, true, p.TransposeA, op.Dense)
+		}
+	}
+	return in
+}
+
+// dotStored is the kernel of products with a sparse operand.
+func dotStored(p DotParams, c *op.Call) error {
+	switch c.Out[0].DType {
+	case dtype.Float32:
+		return product[float32]{p, c, op.Slice[float32], nil}.run()
+	case dtype.Float64:
+		return product[float64]{p, c, op.Slice[float64], nil}.run()
+	}
+	if loop.Exact(c.Out[0].DType) {
+		return product[int64]{p, c, loop.Ints, loop.StoreInt}.run()
+	}
+	return product[float64]{p, c, loop.Floats, loop.Store}.run()
+}
+
+// product is one product of matrices with a sparse operand, computed with numbers of type T.
+type product[T float32 | float64 | int64] struct {
+	p     DotParams
+	c     *op.Call
+	read  func(t op.Tensor) []T
+	write func(t op.Tensor, off int, values []T) // nil: read returns the memory itself
+}
+
+func (d product[T]) run() error {
+	lhs, rhs, out := d.c.In[0], d.c.In[1], d.c.Out[0]
+	switch {
+	case lhs.Sparse != nil && !d.p.TransposeA:
+		n := rhs.Shape[1:].Size()
+		d.finish(out, d.rowsTimes(lhs.Sparse, rhs, n, d.room(out)))
+	case lhs.Sparse != nil:
+		n := rhs.Shape[1:].Size()
+		g, at := d.columns(lhs.Sparse, rhs.Sparse)
+		if out.Sparse != nil {
+			out.Sparse.Room(len(g.Keys))
+			copy(out.Sparse.Indices, g.Keys)
+			values := out.Sparse.Values()
+			d.finish(values, d.columnsTimes(g, at, lhs.Sparse, rhs, n, d.room(values), nil))
+			return nil
+		}
+		sums := d.room(out)
+		clear(sums)
+		d.finish(out, d.columnsTimes(g, at, lhs.Sparse, rhs, n, sums, g.Keys))
+	default:
+		d.denseTimes(lhs, rhs.Sparse, out)
+	}
+	return nil
+}
+
+// room returns the elements to compute the values of t in.
+func (d product[T]) room(t op.Tensor) []T {
+	if d.write == nil {
+		return d.read(t)
+	}
+	return make([]T, t.Shape.Size())
+}
+
+// finish stores computed values that do not lie in t itself.
+func (d product[T]) finish(t op.Tensor, values []T) {
+	if d.write != nil {
+		d.write(t, 0, values)
+	}
+}
+
+// rowsTimes computes a · rhs into sums, row by row.
+func (d product[T]) rowsTimes(a *op.Sparse, rhs op.Tensor, n int, sums []T) []T {
+	x := d.read(a.Values())
+	var y []T
+	if rhs.Sparse != nil {
+		y = d.read(rhs.Sparse.Values())
+	} else {
+		y = d.read(rhs)
+	}
+	loop.Split(d.c.Threads, a.Shape[0], a.N*n+len(sums), func(begin, end int) {
+		for r := begin; r < end; r++ {
+			sum := sums[r*n : (r+1)*n]
+			clear(sum)
+			from := 0
+			for i := a.Starts[r]; i < a.Starts[r+1]; i++ {
+				k := int(a.Indices[i])
+				if rhs.Sparse != nil {
+					from += loop.Search(rhs.Sparse.Indices[from:], int64(k))
+					if from == rhs.Sparse.N {
+						break
+					}
+					if rhs.Sparse.Indices[from] != int64(k) {
+						continue
+					}
+					k = from
+				}
+				addTimes(sum, x[i], y[k*n:(k+1)*n])
+			}
+		}
+	})
+	return sums
+}
+
+// addTimes adds v · row to sum.
+func addTimes[T float32 | float64 | int64](sum []T, v T, row []T) {
+	row = row[:len(sum)]
+	for k, w := range row {
+		sum[k] += v * w
+	}
+}
+
+// place is where a stored element of a csr matrix lies: its number among the elements, and its row,
+// or the number of the stored row of the other operand that belongs to it.
+type place struct{ element, row int32 }
+
+// columns groups the stored elements of a by column; elements whose row other does not store are
+// left out. at tells where the items of the groups lie.
+func (d product[T]) columns(a, other *op.Sparse) (g loop.Groups, at []place) {
+	list := a.Indices
+	if other == nil {
+		at = make([]place, a.N)
+		for r := range a.Shape[0] {
+			for i := a.Starts[r]; i < a.Starts[r+1]; i++ {
+				at[i] = place{int32(i), int32(r)}
+			}
+		}
+	} else {
+		list = nil
+		for k, r := range other.Indices {
+			for i := a.Starts[r]; i < a.Starts[r+1]; i++ {
+				list = append(list, a.Indices[i])
+				at = append(at, place{int32(i), int32(k)})
+			}
+		}
+	}
+	return loop.GroupBy(list, a.Shape[1]), at
+}
+
+// columnsTimes computes the rows of aᵀ · rhs that belong to the groups of columns into sums: row i
+// of it for group i, or row rows[i].
+func (d product[T]) columnsTimes(g loop.Groups, at []place, a *op.Sparse, rhs op.Tensor, n int,
+	sums []T, rows []int64) []T {
+	x := d.read(a.Values())
+	var y []T
+	if rhs.Sparse != nil {
+		y = d.read(rhs.Sparse.Values())
+	} else {
+		y = d.read(rhs)
+	}
+	loop.Split(d.c.Threads, len(g.Keys), a.N*n, func(begin, end int) {
+		for i := begin; i < end; i++ {
+			r := i
+			if rows != nil {
+				r = int(rows[i])
+			}
+			sum := sums[r*n : (r+1)*n]
+			clear(sum)
+			for _, item := range g.Order[g.Starts[i]:g.Starts[i+1]] {
+				k := int(at[item].row)
+				addTimes(sum, x[at[item].element], y[k*n:(k+1)*n])
+			}
+		}
+	})
+	return sums
+}
+
+// denseTimes computes lhs · a, or lhs · aᵀ. All rows of a csr product store the same columns: those
+// that a row of a, or an element of it, can reach.
+func (d product[T]) denseTimes(lhs op.Tensor, a *op.Sparse, out op.Tensor) {
+	rows := a.Shape[0]
+	if d.p.TransposeB {
+		rows = a.Shape[1]
+	}
+	m := lhs.Shape.Size() / max(rows, 1)
+	l := d.read(lhs)
+	sums := make([]T, m*out.Shape[len(out.Shape)-1])
+	columns := len(sums) / max(m, 1)
+	if d.write == nil && out.Sparse == nil {
+		sums = d.read(out)
+		clear(sums)
+	}
+	x := d.read(a.Values())
+	loop.Split(d.c.Threads, m, m*a.N+len(sums), func(begin, end int) {
+		for i := begin; i < end; i++ {
+			from, to := l[i*rows:(i+1)*rows], sums[i*columns:(i+1)*columns]
+			for r := range a.Shape[0] {
+				for k := a.Starts[r]; k < a.Starts[r+1]; k++ {
+					if d.p.TransposeB {
+						to[r] += from[a.Indices[k]] * x[k]
+					} else {
+						to[a.Indices[k]] += from[r] * x[k]
+					}
+				}
+			}
+		}
+	})
+	if out.Sparse == nil {
+		d.finish(out, sums)
+		return
+	}
+	reached := d.reached(a)
+	s := out.Sparse
+	s.Room(m * len(reached))
+	values := make([]T, s.N)
+	for i := range m {
+		s.Starts[i+1] = int64((i + 1) * len(reached))
+		for k, column := range reached {
+			s.Indices[i*len(reached)+k] = column
+			values[i*len(reached)+k] = sums[i*columns+int(column)]
+		}
+	}
+	s.Starts[0] = 0
+	if d.write != nil {
+		d.write(s.Values(), 0, values)
+	} else {
+		copy(d.read(s.Values()), values)
+	}
+}
+
+// reached lists the columns of a product with a, or with aᵀ, that a stored element of a
+// contributes to.
+func (d product[T]) reached(a *op.Sparse) []int64 {
+	if !d.p.TransposeB {
+		return loop.GroupBy(a.Indices, a.Shape[1]).Keys
+	}
+	var list []int64
+	for r := range a.Shape[0] {
+		if a.Starts[r] < a.Starts[r+1] {
+			list = append(list, int64(r))
+		}
+	}
+	return list
+}
