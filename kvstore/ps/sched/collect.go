@@ -48,12 +48,8 @@ func (co *collector) askSnapshot(me *wire.Member, m *wire.Message) {
 			co.answer = append(co.answer, me.Node)
 			return
 		}
-		if co.snap != nil && co.snap.whole {
-			return // one after the other
-		}
-		// A snapshot of another clock takes the place of this one, whose parts are of no use then.
-		if co.snap != nil {
-			co.discard(co.snap)
+		if co.snap != nil && !co.makesWay(me, m) {
+			return
 		}
 		// The number of the view keeps attempts of a scheduler apart from attempts of the one
 		// before.
@@ -71,6 +67,25 @@ func (co *collector) askSnapshot(me *wire.Member, m *wire.Message) {
 	if co.gathered() && co.snap.again == 0 {
 		co.sendSnapshot()
 	}
+}
+
+// makesWay decides between the snapshot that is being made and a request for another one. It
+// reports whether the request takes its place now. Snapshots are made one after the other: the
+// worker repeats its request. Only a snapshot of everything that waits for workers must not wait
+// for one that asks for another number, because numbers grow: the lower number fails, its callers
+// are told, and the higher one goes on.
+func (co *collector) makesWay(me *wire.Member, m *wire.Message) bool {
+	c, order := co.snap, m.SnapshotOrder()
+	switch {
+	case !c.all || !order.All || c.again != 0 || c.whole:
+		co.tellWaiting(me.Node, m, co.blameSnapshot())
+		return false
+	case order.Clock < c.clock:
+		co.snapshotDone([]wire.Node{me.Node}, order.Clock, wire.FailureLate)
+		return false
+	}
+	co.failCollection(wire.FailureLate)
+	return true
 }
 
 // tickSnapshot repeats orders that servers have not answered. A snapshot that no worker asks for

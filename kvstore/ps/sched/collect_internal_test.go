@@ -185,6 +185,7 @@ func TestAttemptsHaveNumbers(t *testing.T) {
 	tries := map[uint32]bool{}
 	for range 3 {
 		for clock := range uint64(3) {
+			d.snap = nil
 			d.order(wkr(0), 5+clock, false)
 			if tries[d.snap.try] || d.snap.try>>12 != uint32(d.told.Number) {
 				t.Fatalf("attempt %#x under view %d, after %v", d.snap.try, d.told.Number, tries)
@@ -229,6 +230,65 @@ func TestASnapshotOfEverythingWaitsForAll(t *testing.T) {
 	d.order(wkr(1), 5, true)
 	if got := d.orders(); len(got) != 2 {
 		t.Errorf("told to %v, want both servers", got)
+	}
+}
+
+// TestSnapshotsOfTwoClocksAreMadeInTurn lets two workers ask for snapshots of different clocks,
+// again and again: the first one is made, then the other.
+func TestSnapshotsOfTwoClocksAreMadeInTurn(t *testing.T) {
+	d := snapshotDrill(t)
+	for range 3 {
+		d.order(wkr(0), 5, false)
+		d.flush()
+		d.order(wkr(1), 6, false)
+		if m := d.one(wkr(1), wire.TypeWaiting); m.Wait().On != srv(0) {
+			t.Errorf("worker 1 waits for %+v, want server 0", m.Wait())
+		}
+		if d.snap.clock != 5 {
+			t.Fatalf("a snapshot at clock %d is made, want 5", d.snap.clock)
+		}
+	}
+	d.part(0, nil)
+	d.part(1, nil)
+	d.order(wkr(1), 6, false)
+	if d.snap.clock != 5 {
+		t.Fatal("a snapshot begins while the manifest of another one is written")
+	}
+	d.Recorded(d.at, 5, nil)
+	d.write()
+	if got := d.results(); len(got) != 1 || got[wkr(0)].Failure != 0 || got[wkr(0)].Clock != 5 {
+		t.Errorf("results %+v, want that worker 0 has its snapshot", got)
+	}
+	d.order(wkr(1), 6, false)
+	if d.snap == nil || d.snap.clock != 6 {
+		t.Errorf("%+v is made, want a snapshot at clock 6", d.snap)
+	}
+}
+
+// TestNumbersOfSnapshotsOfEverythingGrow lets workers ask for snapshots of everything with
+// different numbers, none of which can have all workers but the highest.
+func TestNumbersOfSnapshotsOfEverythingGrow(t *testing.T) {
+	d := snapshotDrill(t)
+	d.order(wkr(0), 5, true)
+	d.order(wkr(1), 4, true)
+	if got := d.results(); len(got) != 1 || got[wkr(1)].Clock != 4 ||
+		got[wkr(1)].Failure != wire.FailureLate || d.snap.clock != 5 {
+		t.Errorf("results %+v and %+v is made, want that number 4 fails", got, d.snap)
+	}
+	d.order(wkr(2), 6, true)
+	if got := d.results(); len(got) != 1 || got[wkr(0)].Clock != 5 ||
+		got[wkr(0)].Failure != wire.FailureLate || d.snap.clock != 6 {
+		t.Errorf("results %+v and %+v is made, want that number 5 fails", got, d.snap)
+	}
+	d.order(wkr(0), 6, true)
+	d.order(wkr(1), 6, true)
+	if got := d.orders(); len(got) != 2 {
+		t.Errorf("told to %v, want both servers", got)
+	}
+	// Servers make it: a higher number waits for its end.
+	d.order(wkr(0), 7, true)
+	if d.one(wkr(0), wire.TypeWaiting); d.snap.clock != 6 {
+		t.Errorf("%+v is made, want number 6", d.snap)
 	}
 }
 
