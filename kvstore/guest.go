@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"gomx/kvstore/transport"
@@ -52,7 +53,10 @@ func AskRank(ctx context.Context, c JobConfig) (rank int, err error) {
 			err = fmt.Errorf("kvstore: %w", closeErr)
 		}
 	}()
-	if err := ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler); err != nil {
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel()
+	if err := c.connectScheduler(ctx, ep, following.Go); err != nil {
 		return 0, fmt.Errorf("kvstore: %w", err)
 	}
 	return c.askRank(ctx, ep, wire.Message{Type: wire.TypeHello, Job: c.ID, From: self,
@@ -65,6 +69,9 @@ func (c *JobConfig) askRank(ctx context.Context, ep transport.Endpoint, m wire.M
 	t := time.NewTicker(200 * time.Millisecond)
 	defer t.Stop()
 	state := "the scheduler at " + c.Scheduler + " does not answer"
+	if c.View != nil {
+		state = "no scheduler answers"
+	}
 	for {
 		_ = ep.Send(wire.Node{Role: wire.Scheduler}, &m, nil) // lost: repeated
 		select {

@@ -1,8 +1,6 @@
 package kvstore
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gomx/dtype"
@@ -51,28 +49,6 @@ func TestHostileOptimizers(t *testing.T) {
 			}
 		}
 		u.AppendState(nil, ps.ID{})
-		return err
-	}}.Run(t)
-}
-
-// TestHostileViews reads damaged files of a scheduler's view.
-func TestHostileViews(t *testing.T) {
-	f := viewFile{path: filepath.Join(t.TempDir(), "view")}
-	v := &wire.View{Job: 1, Number: 3, Next: 4,
-		Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Addr: "a"}},
-		Shards:  []wire.Shard{{Epoch: 1, Primary: wire.Replica{Incarnation: 1}}}}
-	if err := f.save(v); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(f.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hostile.Kind{Name: "file of a view", Seeds: [][]byte{file}, Decode: func(b []byte) error {
-		if err := os.WriteFile(f.path, b, 0o600); err != nil {
-			return err
-		}
-		_, err := f.load()
 		return err
 	}}.Run(t)
 }

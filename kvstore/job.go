@@ -63,7 +63,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 		Workers: c.Workers, Policy: c.Policy, Backups: c.Backups, Staleness: worker.Unbounded,
 		SliceSize: uint64(c.SliceSize), Timing: c.timing()})
 	if err == nil {
-		err = j.driver.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
+		err = j.driver.reach(&c)
 	}
 	if err != nil {
 		return nil, closing(fmt.Errorf("kvstore: %w", err), j.driver)

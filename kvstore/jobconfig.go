@@ -10,6 +10,7 @@ import (
 	"gomx/kvstore/ps"
 	"gomx/kvstore/spans"
 	"gomx/kvstore/transport"
+	"gomx/kvstore/view"
 	"gomx/kvstore/wire"
 
 	"github.com/rs/zerolog"
@@ -18,9 +19,11 @@ import (
 // JobConfig describes a job and the place of one process in it. All processes of a job agree on ID,
 // Workers, Servers, Replicas, Policy and Backups. Package launch fills it in from the environment.
 type JobConfig struct {
-	Node      wire.Node // role and rank of this process
-	Scheduler string    // address of the scheduler; where the scheduler itself listens
-	ID        uint64    // messages of other jobs are dropped
+	Node wire.Node // role and rank of this process
+	// Scheduler is the address of the scheduler, at which the scheduler itself listens. With a
+	// View, servers and workers need none: they find the scheduler that leads.
+	Scheduler string
+	ID        uint64 // messages of other jobs are dropped
 
 	// Workers and Servers are the numbers with which the job begins. Processes with higher ranks
 	// may come later: see Elastic.
@@ -40,6 +43,9 @@ type JobConfig struct {
 	Listen string // where it listens, in the words of the transport; empty: wherever it likes
 	Peers  string // where further endpoints of a worker listen, for other workers; as Listen
 	Dir    string // folder for the scheduler's view; empty: the view is not kept
+	// View keeps the scheduler's view and elects the scheduler among several candidates. Nil: there
+	// is one scheduler, and Dir holds its view. The caller closes the store after the job.
+	View view.Store
 
 	// Snapshots is the folder for snapshots of the job, which scheduler and servers share; empty:
 	// there are none. Restore is the folder of the one that the job continues from, the same for
@@ -92,7 +98,7 @@ func (c *JobConfig) validate() error {
 			c.Backups, c.Workers)
 	case c.Node.Role != wire.Scheduler && c.Node.Rank >= maxRank:
 		return fmt.Errorf("kvstore: %s, want a rank below %d", c.Node, maxRank)
-	case c.Node.Role != wire.Scheduler && c.Scheduler == "":
+	case c.Node.Role != wire.Scheduler && c.Scheduler == "" && c.View == nil:
 		return fmt.Errorf("kvstore: %s does not know where the scheduler is", c.Node)
 	}
 	c.Replicas = max(1, c.Replicas)

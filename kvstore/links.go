@@ -1,8 +1,11 @@
 package kvstore
 
 import (
+	"context"
 	"time"
 
+	"gomx/kvstore/transport"
+	"gomx/kvstore/view"
 	"gomx/kvstore/wire"
 )
 
@@ -96,4 +99,32 @@ func (d *driver) recall(nodes []wire.Node) {
 	if v := d.machine.View(); v != nil {
 		d.link(v)
 	}
+}
+
+// reach connects a server or worker to the scheduler: to its fixed address, or to the scheduler
+// that leads, now and whenever another one leads.
+func (d *driver) reach(c *JobConfig) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	d.done.Go(func() { <-d.stop; cancel() })
+	return c.connectScheduler(ctx, d.ep, d.done.Go)
+}
+
+// connectScheduler connects an endpoint to the scheduler. If the job has a store, the connection
+// follows the leader on a goroutine that run starts, until ctx ends.
+func (c *JobConfig) connectScheduler(ctx context.Context, ep transport.Endpoint,
+	run func(func())) error {
+	node := wire.Node{Role: wire.Scheduler}
+	if c.View == nil {
+		return ep.Connect(node, c.Scheduler)
+	}
+	run(func() {
+		c.View.Watch(ctx, func(l view.Leader) {
+			log := c.Log.Info()
+			if err := ep.Connect(node, l.Addr); err != nil {
+				log = c.Log.Error().Err(err)
+			}
+			log.Uint64("term", l.Term).Str("addr", l.Addr).Msg("the scheduler that leads")
+		})
+	})
+	return nil
 }

@@ -58,7 +58,11 @@ func scanSnapshot(dir string, take func(part []byte) error) error {
 }
 
 func readManifest(dir string) (*wire.Manifest, error) {
-	b, err := os.ReadFile(filepath.Join(dir, manifestName))
+	path := manifestOf(dir)
+	if path == "" {
+		path = filepath.Join(dir, manifestName)
+	}
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("kvstore: snapshot: %w", err)
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"gomx/kvstore/ps"
-	"gomx/kvstore/ps/sched"
 	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 )
@@ -38,12 +36,6 @@ func Serve(ctx context.Context, c JobConfig) error {
 	return fmt.Errorf("kvstore: %s cannot serve", c.Node)
 }
 
-// scheduler makes a sched.Scheduler, whose messages are all copied, a machine.
-type scheduler struct{ *sched.Scheduler }
-
-// Release implements machine.
-func (*scheduler) Release(*ps.Loan) {}
-
 // ending collects the reason for which a process ends.
 type ending struct {
 	once sync.Once
@@ -61,89 +53,6 @@ func (e *ending) wait(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// serveScheduler holds a job together.
-func serveScheduler(ctx context.Context, c JobConfig) error {
-	sc := sched.Config{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(),
-		Replicas: c.Replicas, Policy: c.Policy, Timing: c.timing()}
-	d := newDriver(c.Node, c.Log)
-	r := &records{d: d, root: c.Snapshots}
-	if c.Dir != "" {
-		r.file = &viewFile{filepath.Join(c.Dir, fmt.Sprintf("view-%x", c.ID))}
-		v, err := r.file.load()
-		if err != nil {
-			return err
-		}
-		sc.View = v
-	}
-	s, err := sched.New(sc)
-	if err != nil {
-		return fmt.Errorf("kvstore: %w", err)
-	}
-	r.s, d.on.store = s, r.write
-	e := newEnding()
-	d.on.quit = e.end
-	if err := d.open(c.Open, c.transport()); err != nil {
-		return err
-	}
-	if c.Listening != nil {
-		c.Listening(d.ep.Addr())
-	}
-	if err := d.serveStatus(&c, schedulerPage(d, s),
-		ordersPage(d, s, c.ID)); err != nil {
-		return closing(err, d)
-	}
-	d.start(&scheduler{s})
-	d.done.Go(func() { d.watch(e, s) })
-	err = e.wait(ctx)
-	if closeErr := d.close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
-// gone reports whether all servers have left.
-func gone(v *wire.View) bool {
-	for i := range v.Servers {
-		if v.Servers[i].Alive {
-			return false
-		}
-	}
-	return true
-}
-
-// lastWord is how long a scheduler stays when all workers have left, so that servers can hear of
-// it.
-const lastWord = 3 * time.Second
-
-// watch ends a scheduler when all have left, or some time after the workers have, or after shards
-// are lost.
-func (d *driver) watch(e *ending, s *sched.Scheduler) {
-	t := time.NewTicker(50 * time.Millisecond)
-	defer t.Stop()
-	var since time.Time
-	for {
-		select {
-		case <-d.stop:
-			return
-		case <-t.C:
-		}
-		d.do(func() {
-			lost := ps.LostError(s.View())
-			switch {
-			case s.Done() && gone(s.View()):
-				e.end(nil)
-			case since.IsZero() && (s.Done() || lost != nil):
-				since = time.Now()
-			case !since.IsZero() && time.Since(since) > lastWord:
-				if lost != nil {
-					lost = fmt.Errorf("kvstore: %w", lost)
-				}
-				e.end(lost)
-			}
-		}, nil)
 	}
 }
 
@@ -166,7 +75,7 @@ func serveServer(ctx context.Context, c JobConfig) error {
 		Policy: c.Policy, Backups: c.Backups, Memory: c.Memory, Timing: c.timing(),
 		Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
 	if err == nil {
-		err = d.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
+		err = d.reach(&c)
 	}
 	if err != nil {
 		return closing(fmt.Errorf("kvstore: %w", err), d)

@@ -14,6 +14,7 @@ import (
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/server"
+	"gomx/kvstore/view"
 	"gomx/kvstore/wire"
 )
 
@@ -84,11 +85,42 @@ func writePart(dir, name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return writeDurably(filepath.Join(dir, name), data)
+	return view.WriteDurably(filepath.Join(dir, name), data)
 }
 
 // manifestTries is how often a manifest is tried, a second apart, before its snapshot has failed.
 const manifestTries = 3
+
+// manifestFile returns the name of the manifests that this scheduler writes. The name has the term
+// of a lead that may end while the scheduler stands still: so that scheduler cannot replace the
+// manifest of its successor when it wakes up.
+func (r *records) manifestFile() string {
+	if r.lead == nil || r.lead.Lost() == nil {
+		return manifestName
+	}
+	return fmt.Sprintf("%s-%d", manifestName, r.lead.Term())
+}
+
+// manifestOf returns the path of a snapshot's manifest, empty if there is none. If several
+// schedulers have written one, the manifest of the highest term counts.
+func manifestOf(dir string) (path string) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	best := uint64(0)
+	for _, e := range list {
+		text, found := strings.CutPrefix(e.Name(), manifestName+"-")
+		term, err := strconv.ParseUint(text, 10, 64)
+		switch {
+		case e.Name() == manifestName && path == "":
+			path = filepath.Join(dir, e.Name())
+		case found && err == nil && term > best:
+			path, best = filepath.Join(dir, e.Name()), term
+		}
+	}
+	return path
+}
 
 // writeManifest completes a snapshot, and removes those that are too old.
 func (r *records) writeManifest(m *wire.Manifest) error {
@@ -96,7 +128,7 @@ func (r *records) writeManifest(m *wire.Manifest) error {
 		return errNoFolder
 	}
 	for tries := 1; ; tries++ {
-		err := writePart(snapshotDir(r.root, m.Clock), manifestName, m.Append(nil))
+		err := writePart(snapshotDir(r.root, m.Clock), r.manifestFile(), m.Append(nil))
 		if err == nil {
 			break
 		}
@@ -134,10 +166,7 @@ func (r *records) discard(parts []ps.Part) {
 }
 
 // complete reports whether a snapshot has a manifest.
-func complete(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, manifestName))
-	return err == nil
-}
+func complete(dir string) bool { return manifestOf(dir) != "" }
 
 // prune removes the snapshots up to a number that are not complete, and of those that are all but
 // the latest.

@@ -159,7 +159,7 @@ func schedulerPage(_ *driver, s *sched.Scheduler) page {
 		}
 		add(v.Servers)
 		add(v.Workers)
-		st.Stats = map[string]uint64{"Barriers": v.Barrier}
+		st.Stats = map[string]uint64{"Barriers": v.Barrier, "Term": s.Term()}
 		st.Group = &StatusGroup{Number: v.Group.Number, Round: v.Group.Round,
 			Ranks: v.Group.Ranks, Workers: v.WantWorkers, Servers: v.WantServers}
 		for _, sh := range v.Shards {
@@ -325,7 +325,7 @@ func (o Order) Send(ctx context.Context, addr string, job uint64) error {
 }
 
 // ordersPage carries out orders.
-func ordersPage(d *driver, s *sched.Scheduler, job uint64) http.HandlerFunc {
+func ordersPage(d *driver, job uint64) http.HandlerFunc {
 	want := strconv.FormatUint(job, 16)
 	return func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get(orderHeader)), []byte(want)) != 1 {
@@ -338,7 +338,7 @@ func ordersPage(d *driver, s *sched.Scheduler, job uint64) http.HandlerFunc {
 			return
 		}
 		err := errClosed
-		d.do(func() { err = o.give(d.now(), s) }, nil)
+		d.do(func() { err = o.give(d.now(), d.machine.(*scheduler).Scheduler) }, nil)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 			return

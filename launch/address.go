@@ -99,13 +99,13 @@ func (e *Environ) listen(n wire.Node) string {
 	switch {
 	case n.Role == wire.Worker:
 		return zmq.NoListen
-	case n.Role == wire.Scheduler:
+	case n.Role == wire.Scheduler && (e.View == "" || strings.Contains(e.Scheduler, ":")):
 		host, port := splitTCP(e.Scheduler)
 		if host == "" {
 			return e.Scheduler
 		}
 		return "tcp://" + net.JoinHostPort(e.bindHost(host), port)
-	case strings.HasPrefix(e.Scheduler, "ipc:"):
+	case e.Scheduler == "ipc", strings.HasPrefix(e.Scheduler, "ipc:"):
 		return "ipc"
 	case e.Host != "":
 		return "tcp://" + net.JoinHostPort(e.bindHost(e.Host), e.Ports.String())

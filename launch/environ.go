@@ -18,14 +18,20 @@ import (
 // Environ is the description of a job in the environment of a process. The names of variables are
 // MXNet's where MXNet has one, so that its scripts and schedulers can start jobs.
 type Environ struct {
-	Role    wire.Role // DMLC_ROLE; NoRole: no job
-	Rank    int       // DMLC_WORKER_ID or DMLC_SERVER_ID, else DMLC_RANK; -1: the scheduler chooses
-	Workers int       // DMLC_NUM_WORKER
-	Servers int       // DMLC_NUM_SERVER
+	Role wire.Role // DMLC_ROLE; NoRole: no job
+	// Rank is DMLC_WORKER_ID or DMLC_SERVER_ID, else DMLC_RANK; -1: the scheduler chooses.
+	Rank    int
+	Workers int // DMLC_NUM_WORKER
+	Servers int // DMLC_NUM_SERVER
 
 	// Scheduler is the address of the scheduler: GOMX_SCHEDULER, or
-	// tcp://DMLC_PS_ROOT_URI:DMLC_PS_ROOT_PORT.
+	// tcp://DMLC_PS_ROOT_URI:DMLC_PS_ROOT_PORT. With a View it is empty or ipc, for TCP or local
+	// sockets, or in a scheduler the address at which that scheduler listens.
 	Scheduler string
+	// View is the address of the store that keeps the scheduler's view and says which of several
+	// schedulers leads: GOMX_VIEW, see view.Open. Empty: the job has one scheduler, at a fixed
+	// address.
+	View string
 	// Host is the name under which other processes reach this one: DMLC_NODE_HOST. Empty: the
 	// loopback, if the scheduler listens there.
 	Host string
@@ -124,6 +130,7 @@ const (
 	envShare     = "GOMX_LOCAL_WORKERS"
 	envEngine    = "GOMX_ENGINE"
 	envDrain     = "GOMX_DRAIN"
+	envView      = "GOMX_VIEW"
 )
 
 // FromEnviron reads the environment of the process. If DMLC_ROLE is not set, the rank that MPI,
@@ -181,7 +188,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose,
 			0, 0),
 		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
-		Launcher: get(envLauncher), Patience: r.seconds(envPatience),
+		Launcher: get(envLauncher), Patience: r.seconds(envPatience), View: get(envView),
 		Trace: get(envTrace), TraceEvery: r.number(envEvery, 0, 0),
 		Interface: get(envInterface), Meet: get(envMeet), Share: r.number(envShare, 0, 0),
 		Drain: r.seconds(envDrain),
@@ -245,7 +252,8 @@ func (e *Environ) options(r *envReader) {
 func (e *Environ) checkJob(r *envReader) {
 	host, port := r.get(envRootHost), r.get(envRootPort)
 	// Without an address the processes that an engine has started meet in a folder.
-	if e.Scheduler == "" && (e.place.Engine == "" || host != "" || port != "") {
+	if e.Scheduler == "" && e.View == "" &&
+		(e.place.Engine == "" || host != "" || port != "") {
 		if host == "" {
 			r.fail(envRootHost, "the scheduler's host")
 		}
@@ -291,7 +299,7 @@ func (e *Environ) List() []string {
 		envEncrypt: e.Encrypt, envTrace: e.Trace,
 		envStatus:    e.Status,
 		envSnapshots: e.Snapshots, envRestore: e.Restore, envLauncher: e.Launcher,
-		envInterface: e.Interface, envMeet: e.Meet} {
+		envInterface: e.Interface, envMeet: e.Meet, envView: e.View} {
 		if v != "" {
 			m[name] = v
 		}
@@ -341,6 +349,8 @@ func (e *Environ) For(n wire.Node) []string {
 		list = append(list, envWorkerID+"="+strconv.Itoa(int(n.Rank)))
 	case wire.Server:
 		list = append(list, envServerID+"="+strconv.Itoa(int(n.Rank)))
+	case wire.Scheduler:
+		list = append(list, envRank+"="+strconv.Itoa(int(n.Rank))) // number of the candidate
 	}
 	return list
 }

@@ -13,7 +13,7 @@ func Inherited(environ []string) []string {
 	jobs := []string{envRole, envWorkers, envServers, envRootHost, envRootPort, envWorkerID,
 		envServerID, envRank, envScheduler,
 		envJob, envReplicas, envPolicy, envBackups, envMemory, envDir, envKeys, envThreads,
-		envSnapshots, envRestore, envLauncher, envMeet, envShare}
+		envSnapshots, envRestore, envLauncher, envMeet, envShare, envView}
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(jobs, name)

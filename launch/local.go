@@ -55,6 +55,11 @@ type Local struct {
 	// Logs is a folder for the output of the processes, one file for each, to which a process that
 	// is started again appends; empty: none.
 	Logs string
+	// View is the address of the store that keeps the scheduler's view and elects the scheduler
+	// that leads, see view.Open. Empty: the job's folder. Schedulers is the number of schedulers,
+	// of which one leads; 0: 1.
+	View       string
+	Schedulers int
 
 	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: none. With
 	// Resume the job continues from the last complete snapshot, if there is any.
@@ -76,6 +81,8 @@ type Local struct {
 const (
 	defaultRestarts = 10
 	defaultGrace    = 5 * time.Second
+	// mostSchedulers is the greatest number of schedulers, of which all but one only wait.
+	mostSchedulers = 16
 )
 
 func (l *Local) validate() error {
@@ -89,6 +96,11 @@ func (l *Local) validate() error {
 	case l.Replicas < 0 || l.Replicas > 2 || l.Replicas > l.Servers:
 		return fmt.Errorf("launch: %d replicas, want 1 or 2, and at most the %d servers",
 			l.Replicas, l.Servers)
+	case l.Remote != nil && (l.Schedulers > 1 || l.View != ""):
+		return errors.New("launch: several schedulers on other hosts: want an engine that starts " +
+			"them with GOMX_VIEW in their environment")
+	case l.Schedulers < 0 || l.Schedulers > mostSchedulers:
+		return fmt.Errorf("launch: %d schedulers, want 1 to %d", l.Schedulers, mostSchedulers)
 	case l.Backups < 0 || l.Backups >= l.Workers:
 		return fmt.Errorf("launch: %d backup workers, want fewer than the %d workers",
 			l.Backups, l.Workers)
@@ -103,7 +115,7 @@ func (l *Local) validate() error {
 	if l.Grace == 0 {
 		l.Grace = defaultGrace
 	}
-	l.Replicas = max(1, l.Replicas)
+	l.Replicas, l.Schedulers = max(1, l.Replicas), max(1, l.Schedulers)
 	if l.Threads == 0 && l.Remote == nil {
 		// All servers together are about as busy as one worker.
 		l.Threads = max(1, device.Cores()/(l.Workers+1))
@@ -117,7 +129,7 @@ func (l *Local) validate() error {
 	return nil
 }
 
-// Run starts the scheduler, the servers and the workers, starts again the processes that die, and
+// Run starts the schedulers, the servers and the workers, starts again the processes that die, and
 // returns when all workers have ended: nil if each ended with code 0. When ctx ends, or a process
 // cannot be kept alive, Run asks the others to end, kills the rest after Grace, and returns the
 // cause. It leaves no process and no temporary folder behind.

@@ -101,7 +101,9 @@ func (j *job) folders() error {
 			return err
 		}
 	}
-	if l.TCP {
+	if l.View != "" || l.Schedulers > 1 {
+		j.env.elected(l.View, l.TCP)
+	} else if l.TCP {
 		port, err := freePort()
 		if err != nil {
 			return err
@@ -113,6 +115,17 @@ func (j *job) folders() error {
 		return fmt.Errorf("launch: folder for the job: %w", err)
 	}
 	return j.snapshots()
+}
+
+// elected describes a job whose scheduler is found in a store, by default in the job's folder. Each
+// scheduler listens at an address that the transport chooses.
+func (e *Environ) elected(store string, tcp bool) {
+	if e.View = store; store == "" {
+		e.View = "file:" + e.Dir
+	}
+	if e.Scheduler = "ipc"; tcp {
+		e.Scheduler = ""
+	}
 }
 
 // own makes the folder of the job and its entry in Runtime, and takes the locks of both.

@@ -16,6 +16,7 @@ import (
 	"gomx/kvstore/transport"
 	"gomx/kvstore/transport/shm"
 	"gomx/kvstore/transport/zmq"
+	"gomx/kvstore/view"
 	"gomx/kvstore/wire"
 	"gomx/monitor"
 )
@@ -144,6 +145,11 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		Patience: e.Patience, Listen: e.listen(node), Dir: e.Dir,
 		Peers: e.listen(wire.Node{Role: wire.Server}), Snapshots: e.Snapshots,
 		Restore: e.Restore, Log: e.log(node)}
+	if e.View != "" {
+		if c.View, err = view.Open(e.View, e.Job); err != nil {
+			return c, nil, err
+		}
+	}
 	if e.Shrink {
 		c.Policy = ps.Shrink
 	}
@@ -157,9 +163,11 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		}
 	}
 	c.Open = e.opener(opt)
-	if cleanup, err = e.trace(node, &c); err != nil {
+	end, err := e.trace(node, &c)
+	if err != nil {
 		return c, nil, err
 	}
+	cleanup = func() { closeView(c.View); end() }
 	if e.Status == "off" {
 		return c, cleanup, nil
 	}
@@ -167,8 +175,9 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		c.Status = "127.0.0.1:0"
 	}
 	c.Metrics = monitor.Handler
-	file := statusFile(e.Dir, node)
+	file, own := statusFile(e.Dir, node), ""
 	c.Announce = func(addr string) {
+		own = addr
 		fmt.Fprintf(os.Stderr, "gomx: %s serves health and metrics at http://%s\n", node, addr)
 		if e.Dir != "" {
 			// without the file, gomx top misses this process
@@ -176,10 +185,22 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		}
 	}
 	if e.Dir != "" {
-		end := cleanup
-		cleanup = func() { os.Remove(file); end() }
+		before := cleanup
+		cleanup = func() {
+			if b, err := os.ReadFile(file); err == nil && string(b) == own { // not of a successor
+				os.Remove(file)
+			}
+			before()
+		}
 	}
 	return c, cleanup, nil
+}
+
+// closeView closes a store, if there is one. A failure loses nothing.
+func closeView(s view.Store) {
+	if s != nil {
+		_ = s.Close()
+	}
 }
 
 // askRank lets the scheduler choose the rank of a process whose environment has none, as with MPI,
@@ -191,8 +212,16 @@ func (e *Environ) askRank(ctx context.Context) error {
 			envRank)}
 	}
 	node := wire.Node{Role: e.Role}
+	var store view.Store
+	if e.View != "" {
+		var err error
+		if store, err = view.Open(e.View, e.Job); err != nil {
+			return usageError{err}
+		}
+		defer closeView(store)
+	}
 	rank, err := kvstore.AskRank(ctx, kvstore.JobConfig{Node: node, Scheduler: e.Scheduler,
-		ID: e.Job, Workers: e.Workers, Servers: e.Servers,
+		View: store, ID: e.Job, Workers: e.Workers, Servers: e.Servers,
 		Listen: zmq.NoListen, Log: e.log(node),
 		Open: func(t transport.Config) (transport.Endpoint, error) {
 			return zmq.Open(t, zmq.Options{IPv6: e.IPv6})
@@ -225,7 +254,8 @@ func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
 	}
 }
 
-// statusFile is the file to which a process writes the address of its health and metrics pages.
+// statusFile is the file to which a process writes the address of its health and metrics pages. Of
+// several schedulers the one that leads writes it.
 func statusFile(dir string, n wire.Node) string {
 	return filepath.Join(dir, "status-"+strings.ReplaceAll(n.String(), " ", "-"))
 }

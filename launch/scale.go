@@ -27,7 +27,9 @@ const orderFile = "job"
 // none that wait for the scheduler.
 func (j *job) begin(ctx context.Context) error {
 	j.size.Lock()
-	j.launch(wire.Node{Role: wire.Scheduler})
+	for i := range j.Schedulers {
+		j.launch(wire.Node{Role: wire.Scheduler, Rank: uint16(i)})
+	}
 	j.size.Unlock()
 	err := j.awaitScheduler(ctx)
 	j.size.Lock()

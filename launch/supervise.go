@@ -82,18 +82,27 @@ func (j *job) ended() bool {
 	}
 }
 
+// nameOf names a process in the output of the job. The rank of a scheduler is its number among the
+// candidates.
+func nameOf(n wire.Node) string {
+	if n.Role == wire.Scheduler && n.Rank > 0 {
+		return fmt.Sprintf("%s %d", n, n.Rank)
+	}
+	return n.String()
+}
+
 // once runs a node one time and returns its exit code.
 func (j *job) once(until context.Context, n wire.Node) (int, error) {
 	if until.Err() != nil {
 		return ExitRetry, nil
 	}
-	log, err := openLog(j.Logs, n.String())
+	log, err := openLog(j.Logs, nameOf(n))
 	if err != nil {
 		return 0, err
 	}
 	defer log.close()
 	cmd, signal := j.command(n)
-	out := output{mu: &j.mu, w: j.Stdout, prefix: fmt.Sprintf("[%s] ", n), log: log}
+	out := output{mu: &j.mu, w: j.Stdout, prefix: fmt.Sprintf("[%s] ", nameOf(n)), log: log}
 	if j.away != nil && n.Role == wire.Scheduler {
 		out.watch = j.away.watch
 	}

@@ -95,6 +95,11 @@ code of the process that ended the job.`,
 		"number of slow workers that a round does not wait for")
 	flags.Uint64Var(&f.memory, "server-memory", 0,
 		"memory in MiB that each server may use for its keys (default: no limit)")
+	flags.StringVar(&l.View, "view", "",
+		"store of the job's view, in which the scheduler is elected: file:FOLDER or "+
+			"etcd://HOST:PORT,HOST:PORT/PREFIX (default: the folder of the job)")
+	flags.IntVar(&l.Schedulers, "schedulers", 1,
+		"number of schedulers: one of them leads, another one takes over when it dies")
 	flags.BoolVar(&l.TCP, "tcp", false, "use TCP on the loopback instead of local sockets")
 	flags.StringVar(&l.Encrypt, "encrypt", "off",
 		"encryption with keys made for this run: bulk (payloads by TLS 1.3, the rest by CURVE), "+

@@ -24,9 +24,9 @@ op/prim                                   elementwise, reduce, broadcast, reshap
 op/attach                                 kernel attachments that several families share
 op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
-kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/spans   transports; the machines of the protocol, pure
+kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/spans  kvstore/view/etcd   transports; the machines of the protocol, pure
 device/cpu device/cpu/pure device/cuda device/null  kvstore/ps/node   a place in a job
-kvstore/ps  kvstore/transport             vocabulary of the protocol; the transport interface
+kvstore/ps  kvstore/transport  kvstore/view   vocabulary of the protocol; the transport interface; where the scheduler's view is kept
 engine                                    drives engine/core with workers and lanes
 engine/core  memplan  kvstore/wire  kvstore/compress  pipeline/flow   wire: messages, shared by ps and transports; compress: codes of gradients
 device
@@ -100,6 +100,7 @@ var testOnly = map[string]bool{
 	"internal/oracle":        true,
 	"internal/script":        true,
 	"internal/transporttest": true,
+	"internal/viewtest":      true,
 }
 
 // forbidden says why one package may not import another; "" means it may.

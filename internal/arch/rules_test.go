@@ -79,6 +79,8 @@ type corner struct {
 // corners are looked up from the top: the first prefix that matches counts.
 var corners = []corner{
 	{"C", []string{"device/cpu", "device/cuda", "kvstore/transport/zmq", "io/image"}},
+	{"go.etcd.io", []string{"kvstore/view/etcd"}},
+	{"google.golang.org/grpc", []string{"kvstore/view/etcd"}},
 	{"github.com/zeromq/goczmq", []string{"kvstore/transport/zmq"}},
 	{"github.com/prometheus", []string{"monitor"}},
 	{"go.opentelemetry.io", []string{"monitor"}},

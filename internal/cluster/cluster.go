@@ -11,6 +11,7 @@ import (
 	"gomx/kvstore/ps"
 	"gomx/kvstore/transport"
 	"gomx/kvstore/transport/mem"
+	"gomx/kvstore/view"
 	"gomx/kvstore/wire"
 )
 
@@ -22,9 +23,13 @@ type Config struct {
 	SliceSize                  int
 	Memory                     uint64 // bytes of each server, see kvstore.JobConfig
 	Dir                        string // folder for the scheduler's view
-	Snapshots, Restore         string // see kvstore.JobConfig
-	Seed                       uint64 // seed of the network's faults
-	Heartbeat, Dead, Patience  time.Duration
+	// View elects the scheduler among so many candidates, whose addresses are SchedulerAddr. Nil:
+	// there is one scheduler.
+	View                      view.Store
+	Schedulers                int
+	Snapshots, Restore        string // see kvstore.JobConfig
+	Seed                      uint64 // seed of the network's faults
+	Heartbeat, Dead, Patience time.Duration
 	// Announce, if set, is called with the address at which each process serves health and metrics;
 	// see kvstore.JobConfig.
 	Announce func(n wire.Node, addr string)
@@ -58,7 +63,12 @@ func Start(c Config) *Cluster {
 		Memory: c.Memory, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
 		Heartbeat: c.Heartbeat, Dead: c.Dead, Patience: c.Patience, Open: cl.open}
 	cl.tell = c.Announce
-	cl.Restart(wire.Node{Role: wire.Scheduler})
+	if c.View != nil {
+		cl.cfg.View, cl.cfg.Scheduler = c.View, ""
+	}
+	for i := range max(1, c.Schedulers) {
+		cl.Restart(wire.Node{Role: wire.Scheduler, Rank: uint16(i)})
+	}
 	for i := range cl.cfg.Servers {
 		cl.Restart(wire.Node{Role: wire.Server, Rank: uint16(i)})
 	}
@@ -68,6 +78,9 @@ func Start(c Config) *Cluster {
 func (c *Cluster) open(t transport.Config) (transport.Endpoint, error) {
 	return mem.Open(c.Network, t)
 }
+
+// SchedulerAddr is the address of a candidate if the job has a View.
+func SchedulerAddr(rank uint16) string { return fmt.Sprintf("mem:scheduler %d", rank) }
 
 // Restart starts a new process in place of a server or the scheduler that has ended.
 func (c *Cluster) Restart(n wire.Node) {
@@ -107,6 +120,9 @@ func (c *Cluster) Worker(rank int) kvstore.JobConfig {
 func (c *Cluster) config(n wire.Node) kvstore.JobConfig {
 	cfg := c.cfg
 	cfg.Node = n
+	if n.Role == wire.Scheduler && cfg.View != nil {
+		cfg.Node.Rank, cfg.Listen = 0, SchedulerAddr(n.Rank) // the rank numbers the candidates
+	}
 	if c.tell != nil {
 		cfg.Status, cfg.Announce = "127.0.0.1:0", func(addr string) { c.tell(n, addr) }
 	}

@@ -40,7 +40,7 @@ func (w *World) Message(from wire.Node, o Options) *wire.Message {
 		m.Incarnation = place.Incarnation
 	}
 	m.Incarnation = uint32(o.Number("inc", uint64(m.Incarnation)))
-	if int(m.Shard) < len(w.View.Shards) {
+	if from.Role != wire.Scheduler && int(m.Shard) < len(w.View.Shards) {
 		m.Epoch = w.View.Shards[m.Shard].Epoch
 	}
 	m.Epoch = o.Number("epoch", m.Epoch)

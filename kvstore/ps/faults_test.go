@@ -113,7 +113,9 @@ func (s *sim) trouble() {
 	wrk := s.worker[s.rng.IntN(len(s.worker))]
 	pause := ps.Time(s.rng.Int64N(int64(6 * ps.Second)))
 	back := ps.Time(s.rng.Int64N(int64(5 * ps.Second)))
-	switch s.rng.IntN(17) {
+	switch s.rng.IntN(19) {
+	case 17, 18:
+		s.takeOver(s.rng.IntN(handovers))
 	case 9, 10, 11:
 		s.swap()
 	case 12:
@@ -311,6 +313,7 @@ func (s *sim) heal() {
 	s.loss, s.twice, s.crash, s.slowDisk = 0, 0, 0, 0
 	clear(s.cut)
 	clear(s.hung)
+	s.settleOffice()
 	for _, p := range s.all() {
 		p.pausedU = min(p.pausedU, s.now)
 		if p.m == nil {

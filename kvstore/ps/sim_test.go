@@ -38,11 +38,13 @@ type process struct {
 	lent    []*delivery // messages on their way that refer to the machine's memory
 	owners  int         // payloads that the machine keeps
 	prog    *program    // of a worker
+	deaf    bool        // a scheduler that is cut off
 }
 
 // delivery is a message on its way.
 type delivery struct {
 	from, to wire.Node
+	target   *process // of a message to the scheduler: the one that the sender knows
 	header   []byte
 	payload  []byte // what the sender lent or a copy
 	sum      uint32 // of the payload when it was sent
@@ -116,6 +118,7 @@ type sim struct {
 	alone    bool                  // the scheduler is gone for good
 	ends     map[wire.Node]error   // why machines have given up then
 	hung     map[wire.Node]ps.Time // until when a node has no connection to the scheduler
+	office
 }
 
 // simConfig is what a run is about.
@@ -142,6 +145,7 @@ func newSim(seed uint64, cfg simConfig) *sim {
 		leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{},
 		saves: map[string][]byte{},
 	}
+	s.boss = map[wire.Node]*process{}
 	s.sched = &process{node: wire.Node{Role: wire.Scheduler}}
 	s.boot(s.sched)
 	for i := range cfg.servers {
@@ -167,9 +171,10 @@ func (s *sim) fail(format string, args ...any) {
 
 // boot starts a new machine in a place.
 func (s *sim) boot(p *process) {
-	if p == s.sched && s.alone {
+	if p == s.sched && s.alone || s.rival(p) {
 		return // it is gone for good
 	}
+	s.boss[p.node] = s.sched
 	p.gen++
 	s.nonces++
 	p.nonce = s.nonces
@@ -178,8 +183,10 @@ func (s *sim) boot(p *process) {
 	var err error
 	switch p.node.Role {
 	case wire.Scheduler:
+		s.term++
 		p.m, err = sched.New(sched.Config{
-			Job: job, Servers: s.cfg.servers, Workers: s.cfg.workers, Shards: s.cfg.shards,
+			Term: s.term, Job: job, Servers: s.cfg.servers, Workers: s.cfg.workers,
+			Shards:   s.cfg.shards,
 			Replicas: s.cfg.replicas,
 			Policy:   s.cfg.policy, View: s.disk,
 		})
@@ -281,6 +288,10 @@ func (s *sim) drain(p *process) {
 		if out.Manifest != nil {
 			s.record(p, out.Manifest)
 		}
+		if out.Fatal != nil && s.rival(p) {
+			s.kill(p)
+			return
+		}
 		if out.Fatal != nil {
 			s.ends[p.node] = out.Fatal
 		}
@@ -302,6 +313,9 @@ func (s *sim) drain(p *process) {
 			}
 			switch e.Kind {
 			case ps.EventDiverged, ps.EventLost, ps.EventRefused, ps.EventViewFailed:
+				if s.rival(p) {
+					continue // it may believe anything
+				}
 				s.fail("%s reports event %d about %s shard %d: %s", p.node, e.Kind, e.Node, e.Shard,
 					e.Text)
 			}
@@ -337,8 +351,8 @@ func (s *sim) diskTakes() ps.Time {
 func (s *sim) write(p *process, v *wire.View) {
 	gen := p.gen
 	s.after(s.diskTakes(), func() {
-		if p.gen != gen || p.m == nil {
-			return
+		if p.gen != gen || p.m == nil || s.rival(p) {
+			return // the store refuses a rival, which learns it later
 		}
 		if s.crash == 1 {
 			s.crash = 0
@@ -363,7 +377,9 @@ func (s *sim) record(p *process, m *wire.Manifest) {
 		if p.gen != gen || p.m == nil {
 			return
 		}
-		s.manif = m
+		if !s.rival(p) {
+			s.manif = m
+		}
 		s.whenAwake(p, func() { p.m.(*sched.Scheduler).Recorded(s.now, m.Clock, nil) })
 	})
 }
@@ -475,8 +491,15 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 		d.payload = bytes.Clone(x.Msg.Payload)
 	}
 	d.sum = wire.Checksum(d.payload)
+	if d.to == s.sched.node {
+		d.target = s.boss[p.node]
+	}
 	lossy := s.rng.Float64() < s.loss
-	if s.unconnected(d) {
+	if p.deaf || d.target != nil && d.target.deaf {
+		s.giveBack(d)
+		return
+	}
+	if s.unconnected(p, d) {
 		s.giveBack(d)
 		return
 	}
@@ -488,8 +511,16 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 	if s.rng.IntN(100) == 0 {
 		delay *= 20
 	}
-	at := s.now + delay
-	if link := [2]wire.Node{p.node, x.To}; s.order {
+	at := s.now + delay + s.lateOfRivals(p)
+	if s.between(p, d) {
+		late, arrives := s.fate()
+		if !arrives {
+			s.giveBack(d)
+			return
+		}
+		at += late
+	}
+	if link := [2]wire.Node{p.node, x.To}; s.order && !s.rival(p) {
 		at = max(at, s.last[link])
 		s.last[link] = at
 	}
@@ -506,10 +537,10 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 
 // unconnected reports whether a message cannot be sent for want of a connection between a process
 // and the scheduler, which is told: one that is dead has none.
-func (s *sim) unconnected(d *delivery) bool {
-	sched, ok := s.sched.m.(*sched.Scheduler)
-	if p := s.find(d.to); d.from == s.sched.node && ok && p != nil &&
-		(p.m == nil || s.hung[d.to] > s.now) {
+func (s *sim) unconnected(from *process, d *delivery) bool {
+	sched, ok := from.m.(*sched.Scheduler)
+	if p := s.find(d.to); ok && p != nil &&
+		(p.m == nil || s.hung[d.to] > s.now || s.boss[d.to] != from && s.rng.IntN(2) == 0) {
 		sched.Unreachable(d.to)
 		return true
 	}
@@ -563,6 +594,9 @@ func (s *sim) deliver(d *delivery) {
 		return
 	}
 	p := s.find(d.to)
+	if d.target != nil {
+		p = d.target
+	}
 	if p == nil || p.m == nil {
 		s.giveBack(d)
 		return

@@ -27,11 +27,13 @@ type Owner interface{ Release() }
 // names than pushes and pulls have are read and written by methods such as Refusal and
 // SetRefusal; the constants of Type say which. Fields that a type does not use are zero.
 type Message struct {
-	Type        Type
-	Flags       Flags
-	Job         uint64 // drawn at the start of a job; messages of other jobs are dropped
-	Shard       uint32
-	Epoch       uint64 // of the shard, as the sender knows it
+	Type  Type
+	Flags Flags
+	Job   uint64 // drawn at the start of a job; messages of other jobs are dropped
+	Shard uint32
+	// of the shard, as the sender knows it; from the scheduler the term of its lead (package view),
+	// 0 if it has none and in refusals by its transport
+	Epoch       uint64
 	From        Node
 	Incarnation uint32 // of the sender
 	Target      uint32 // incarnation of the receiver that the message is for, 0: of any

@@ -93,6 +93,10 @@ type Group struct {
 	Note   []byte   // of the workers, for workers that come later
 }
 
+// ViewVersion is the version of the encoding of views. Records of views that outlive their process
+// hold it (package view).
+const ViewVersion = 2
+
 const (
 	memberSize = 4 + 4 + 4 + 8 + 5*8 + 4 // without the address
 	shardSize  = 8 + 3*6 + 4 + 1

@@ -25,6 +25,7 @@ type Identity struct {
 //  1. The number of View never falls.
 //  2. Inc changes once, from 0 to the incarnation of the first view that names Nonce.
 //  3. Fenced and Left are never taken back: another process has the place then, or will.
+//  4. Messages of schedulers change nothing if their term is lower than one heard of before.
 type Member struct {
 	Identity
 	View   *wire.View // last view; nil until one has come
@@ -39,6 +40,7 @@ type Member struct {
 	Left   bool // the process has begun to say goodbye
 
 	awake Wakefulness
+	term  uint64       // highest term of a scheduler that has been heard of
 	heard ps.Time      // awake time at which the scheduler was heard of last
 	beat  ps.Time      // when to say hello or send a heartbeat next
 	body  []byte       // payload of the hello or heartbeat that was made last
@@ -167,9 +169,27 @@ func (m *Member) Adopt(msg *wire.Message) bool {
 
 // Ours reports whether a message belongs to this job, comes from the node that it names, and is not
 // for another process in this place: numbers of pushes and requests begin anew with every process.
+// A message of a scheduler that another one has replaced is refused.
 func (m *Member) Ours(from wire.Node, msg *wire.Message) bool {
 	return msg.Job == m.Job && msg.From == from && !m.Fenced &&
-		(msg.Target == 0 || msg.Target == m.Inc)
+		(msg.Target == 0 || msg.Target == m.Inc) &&
+		(from.Role != wire.Scheduler || m.inTerm(msg))
+}
+
+// inTerm reports whether a message comes from the scheduler of the latest term that is known, and
+// notes a later term. A scheduler that was replaced does not know it while it stands still or is
+// cut off. The transport of a scheduler refuses processes without a term: it has seen a later
+// process in their place, which holds in every term.
+func (m *Member) inTerm(msg *wire.Message) bool {
+	term := msg.Epoch
+	if term == 0 && msg.Type == wire.TypeReject {
+		return true
+	}
+	if term < m.term {
+		return false
+	}
+	m.term = term
+	return true
 }
 
 // Unpack passes on to Dispatch the items of a batch one by one, and any other message as it is. It

@@ -62,7 +62,7 @@ func (d *desk) each(f func(m *wire.Member)) {
 
 // message returns a message of the scheduler without contents.
 func (d *desk) message(t wire.Type) wire.Message {
-	return wire.Message{Type: t, Job: d.cfg.Job, From: node.Scheduler}
+	return wire.Message{Type: t, Job: d.cfg.Job, From: node.Scheduler, Epoch: d.cfg.Term}
 }
 
 // send puts a message into the outbox. Its payload must stay as it is until the outbox is emptied.

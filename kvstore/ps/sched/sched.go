@@ -18,6 +18,10 @@ type Config struct {
 	Timing   ps.Timing
 	// View is the last one made durable by an earlier scheduler of the same job, nil for a new job.
 	View *wire.View
+	// Term is the number of the scheduler's lead, greater than the terms of earlier schedulers of
+	// the job that may still run. Nodes refuse messages of lower terms. 0: there can be only one
+	// scheduler at a time.
+	Term uint64
 }
 
 // Scheduler decides which processes are in the job and where every shard lives. Nothing else
@@ -86,6 +90,9 @@ func New(c Config) (*Scheduler, error) {
 
 // Out returns the scheduler's outbox. The caller carries it out and resets it.
 func (s *Scheduler) Out() *ps.Outbox { return &s.out }
+
+// Term returns the number of the scheduler's lead, see Config.
+func (s *Scheduler) Term() uint64 { return s.cfg.Term }
 
 // View returns the last view that is durable. It must not be changed.
 func (s *Scheduler) View() *wire.View { return s.told }
