@@ -154,7 +154,7 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		c.Policy = ps.Shrink
 	}
 	opt := zmq.Options{Advertise: e.Host, Dedicated: e.dedicated(), IPv6: e.IPv6}
-	if e.Role == wire.Scheduler {
+	if e.Role == wire.Scheduler && e.View == "" {
 		opt.Advertise, c.Listening = e.schedulerHost(), e.announce
 	}
 	if e.Keys != "" {

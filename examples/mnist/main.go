@@ -16,6 +16,7 @@ import (
 	"gomx/internal/plot"
 	dataio "gomx/io"
 	"gomx/kvstore"
+	_ "gomx/kvstore/view/etcd" // gomx launch --view etcd://…
 	"gomx/launch"
 	"gomx/metric"
 	"gomx/module"
