@@ -1,6 +1,11 @@
 package transport
 
-import "sync/atomic"
+import (
+	"errors"
+	"sync/atomic"
+
+	"gomx/kvstore/wire"
+)
 
 // Stats counts the messages of an endpoint, and the dropped ones by reason.
 type Stats struct {
@@ -43,6 +48,8 @@ type Counters struct {
 	Sent, SentBytes, Received, ReceivedBytes, Shared, Refused atomic.Uint64
 	Garbage, Foreign, Imposter, Stale                         atomic.Uint64
 	Forged, Truncated, Unknown                                atomic.Uint64
+
+	otherRelease atomic.Bool // a message of another release has been received
 }
 
 // Stats returns the current counts.
@@ -54,6 +61,16 @@ func (c *Counters) Stats() Stats {
 		Garbage: c.Garbage.Load(), Foreign: c.Foreign.Load(), Imposter: c.Imposter.Load(),
 		Stale: c.Stale.Load(), Forged: c.Forged.Load(), Truncated: c.Truncated.Load(),
 		Unknown: c.Unknown.Load(),
+	}
+}
+
+// Undecoded counts a message that does not decode. The first one of another release of gomx is named
+// in the log: a job of two releases stands still, and people must learn why.
+func (c *Counters) Undecoded(cfg *Config, err error) {
+	c.Garbage.Add(1)
+	if errors.Is(err, wire.ErrVersion) && !c.otherRelease.Swap(true) {
+		cfg.Log.Error().Err(err).Stringer("node", cfg.Self).Msg(
+			"received a message of another release")
 	}
 }
 

@@ -106,6 +106,8 @@ var (
 	// ErrHeader says that a header is not one of ours: length, magic, version or checksum are
 	// wrong.
 	ErrHeader = errors.New("wire: not a header of this format")
+	// ErrVersion says that a message is of another release of gomx. ErrHeader is wrapped beside it.
+	ErrVersion = errors.New("all processes of a job must be of one release of gomx")
 	// ErrMessage says that a header is intact, but makes no sense.
 	ErrMessage = errors.New("wire: malformed message")
 	// ErrPayload says that a payload has another length or checksum than its header says.
@@ -135,7 +137,7 @@ func checkHeader(h []byte) error {
 		return fmt.Errorf("%w: it begins with %#x, want %#x", ErrHeader, le.Uint32(h),
 			uint32(magic))
 	case h[4] != Version:
-		return fmt.Errorf("%w: version %d, want %d", ErrHeader, h[4], Version)
+		return fmt.Errorf("%w: version %d, want %d: %w", ErrHeader, h[4], Version, ErrVersion)
 	case le.Uint32(h[HeaderSize-4:]) != Checksum(h[:HeaderSize-4]):
 		return fmt.Errorf("%w: its checksum is wrong", ErrHeader)
 	}

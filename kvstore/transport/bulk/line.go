@@ -207,7 +207,7 @@ func (e *endpoint) judge(l *line, err error) error {
 	switch {
 	case errors.Is(err, wire.ErrHeader), errors.Is(err, wire.ErrMessage),
 		errors.Is(err, wire.ErrPayload):
-		e.count.Garbage.Add(1)
+		e.count.Undecoded(&e.cfg, err)
 	case errors.As(err, &alert) && alert.Op == "local error",
 		errors.As(err, new(tls.RecordHeaderError)):
 		e.count.Forged.Add(1)

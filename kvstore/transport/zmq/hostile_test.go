@@ -3,6 +3,7 @@
 package zmq_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"flag"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"gomx/kvstore/transport/zmq"
 	"gomx/kvstore/wire"
 
+	"github.com/rs/zerolog"
 	"github.com/zeromq/goczmq/v4"
 )
 
@@ -322,5 +324,40 @@ func TestAdvertisedHost(t *testing.T) {
 	defer e.Close()
 	if !strings.HasPrefix(e.Addr(), "tcp://192.0.2.7:") {
 		t.Errorf("address %s, want the advertised host", e.Addr())
+	}
+}
+
+// TestAnotherRelease sends messages of another version of the format to a scheduler and to a
+// worker: both name it once in their log, and the scheduler answers with a message of its own
+// version, which names it in the log of the other process.
+func TestAnotherRelease(t *testing.T) {
+	for _, self := range []wire.Node{{Role: wire.Scheduler}, transporttest.Worker(1)} {
+		var log bytes.Buffer
+		n := transporttest.Start(t, opener(zmq.Options{}, ""), transport.Config{Self: self,
+			Log: zerolog.New(&log)}, nil)
+		s := raw(t, n.Addr(), goczmq.SockSetRcvtimeo(3000))
+		frame := claim(transporttest.Worker(0), nil).AppendHeader(nil)
+		frame[4]++
+		for range 3 {
+			if err := s.SendFrame(frame, goczmq.FlagNone); err != nil {
+				t.Fatal(err)
+			}
+		}
+		transporttest.Eventually(t, "the messages", func() bool { return n.Stats().Garbage == 3 })
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(log.String(), "received a message of another release"); got != 1 {
+			t.Errorf("%s says %d times that a message is of another release, want once:\n%s", self,
+				got, log.String())
+		}
+		if self.Role != wire.Scheduler {
+			continue
+		}
+		answer, err := s.RecvMessage()
+		if err != nil || len(answer) != 1 || len(answer[0]) != wire.HeaderSize ||
+			answer[0][4] != wire.Version {
+			t.Errorf("the scheduler answers %v, %v; want a message of its version", answer, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ package zmq
 import "C"
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"sync"
@@ -145,11 +146,16 @@ func (e *endpoint) take(in *C.gx_in) {
 	if in.size > 0 {
 		payload = unsafe.Slice((*byte)(unsafe.Pointer(in.payload)), int(in.size))
 	}
+	from, ours := e.sender(in)
 	if err := wire.Decode(header, payload, m); err != nil {
-		e.count.Garbage.Add(1)
+		e.count.Undecoded(&e.cfg, err)
+		if errors.Is(err, wire.ErrVersion) && !ours && from != nobody &&
+			e.cfg.Self.Role == wire.Scheduler {
+			// Our answer tells a process of another release why it gets no place in the job.
+			e.refuse(in, &wire.Message{})
+		}
 		return
 	}
-	from, ours := e.sender(in)
 	if !e.in.gate.Admit(from, m) {
 		if !ours && m.From.Role != wire.Scheduler && e.cfg.Self.Role == wire.Scheduler &&
 			(from.IsZero() || from == m.From) && e.in.gate.Replaced(m) {
