@@ -10,6 +10,7 @@ import (
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/server"
 	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/update"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/optimizer"
@@ -37,9 +38,8 @@ type dist struct {
 // openDist opens the store that a job shares.
 func openDist(ctx context.Context, kind Kind, c config) (*dist, error) {
 	job := JobOf(ctx)
-	if job == nil {
-		return nil, fmt.Errorf("kvstore: %s: the context belongs to no job: start the program "+
-			"with gomx launch, and let launch.Run call it", kind.Name)
+	if err := kind.fits(job); err != nil {
+		return nil, err
 	}
 	s := &dist{name: kind.Name, job: job, cfg: c, keys: map[string]*distKey{},
 		version: server.RestoredVersion}
@@ -271,11 +271,12 @@ func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
 }
 
 // sendSpec sets the optimizer of all servers.
-func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer, states []specState) error {
+func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer,
+	states []update.SliceState) error {
 	s.mu.Lock()
 	s.spec = o
 	s.version++
-	u := updaterSpec{Names: append([]string(nil), s.order...), Rounds: s.sync, States: states}
+	u := update.Spec{Names: append([]string(nil), s.order...), Rounds: s.sync, States: states}
 	for _, k := range inOrder(s.order, s.keys) {
 		if k.added {
 			u.Added = append(u.Added, k.id)
@@ -283,7 +284,7 @@ func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer, states []spe
 	}
 	version := s.version
 	s.mu.Unlock()
-	spec, err := u.spec(version, o)
+	spec, err := u.Encode(version, o)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/spans"
+	"gomx/kvstore/update"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 )
@@ -257,7 +258,7 @@ func (k *distKey) encode(x *exchange) error {
 	if x.value == nil || x.method.Kind == compress.None {
 		return nil
 	}
-	values := floatsOf(x.value)
+	values := update.Floats(x.value)
 	if k.residual == nil {
 		k.residual = make([]float32, len(values))
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"gomx/dtype"
+	"gomx/engine"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/update"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -48,21 +50,31 @@ func (k *distKey) slices() (total uint64, n uint16) {
 // states puts the states of the key's slices together.
 func (k *distKey) states(ctx context.Context) ([]*nd.Array, error) {
 	_, n := k.slices()
-	var whole []rawArray
-	for i := range n {
+	whole, err := joinStates(n, func(i uint16) ([]byte, error) {
 		id := ps.ID{Key: k.id, Slice: i}
 		shards := 0
 		k.store.job.driver.do(func() { shards = k.store.job.worker.MaxShards() }, nil)
 		if shards == 0 {
 			return nil, ps.ErrClosed
 		}
-		b, err := k.store.job.ask(ctx, wire.Message{KeySlice: wire.KeySlice{Key: k.id, Slice: i,
-			Slices: n},
-			Shard: ps.ShardOf(id, shards)})
+		return k.store.job.ask(ctx, wire.Message{KeySlice: wire.KeySlice{Key: k.id, Slice: i,
+			Slices: n}, Shard: ps.ShardOf(id, shards)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stateArrays(whole, k.shape, k.eng)
+}
+
+// joinStates puts the states of n slices together.
+func joinStates(n uint16, state func(slice uint16) ([]byte, error)) (whole []update.Array,
+	err error) {
+	for i := range n {
+		b, err := state(i)
 		if err != nil {
 			return nil, err
 		}
-		part, err := parseState(b)
+		part, err := update.ParseState(b)
 		if err != nil {
 			return nil, err
 		}
@@ -75,53 +87,23 @@ func (k *distKey) states(ctx context.Context) ([]*nd.Array, error) {
 				len(whole))
 		}
 		for a := range whole {
-			whole[a].data = append(whole[a].data, part[a].data...)
+			whole[a].Data = append(whole[a].Data, part[a].Data...)
 		}
 	}
-	return k.arrays(whole)
+	return whole, nil
 }
 
-// rawArray is an array of an encoded state.
-type rawArray struct {
-	typ  dtype.Type
-	data []byte
-}
-
-// parseState reads the bytes that serverUpdater.AppendState writes.
-func parseState(b []byte) ([]rawArray, error) {
-	if len(b) == 0 {
-		return nil, nil
-	}
-	if len(b) < progressSize+4 {
-		return nil, errStateLength
-	}
-	n := binary.LittleEndian.Uint32(b[progressSize:])
-	b = b[progressSize+4:]
-	var list []rawArray
-	for range n {
-		if len(b) < 5 {
-			return nil, errStateLength
-		}
-		t, size := dtype.Type(b[0]), uint64(binary.LittleEndian.Uint32(b[1:]))
-		if b = b[5:]; uint64(len(b)) < size {
-			return nil, errStateLength
-		}
-		list = append(list, rawArray{t, append([]byte(nil), b[:size]...)})
-		b = b[size:]
-	}
-	return list, nil
-}
-
-// arrays makes arrays of the key's shape.
-func (k *distKey) arrays(list []rawArray) (out []*nd.Array, err error) {
+// stateArrays makes arrays of a key's shape.
+func stateArrays(list []update.Array, shape dtype.Shape, eng *engine.Engine) (out []*nd.Array,
+	err error) {
 	defer op.Recover(&err)
 	for i, r := range list {
-		if !r.typ.Valid() || len(r.data) != k.shape.Size()*r.typ.Size() {
-			return nil, fmt.Errorf("array %d has %d bytes of %v, want %d elements", i, len(r.data),
-				r.typ, k.shape.Size())
+		if !r.Type.Valid() || len(r.Data) != shape.Size()*r.Type.Size() {
+			return nil, fmt.Errorf("array %d has %d bytes of %v, want %d elements", i, len(r.Data),
+				r.Type, shape.Size())
 		}
-		a := nd.Empty(k.shape, nd.As(r.typ), nd.Using(k.eng))
-		if err := a.WriteBytes(r.data); err != nil {
+		a := nd.Empty(shape, nd.As(r.Type), nd.Using(eng))
+		if err := a.WriteBytes(r.Data); err != nil {
 			return nil, err
 		}
 		out = append(out, a)
@@ -144,7 +126,8 @@ func (s *dist) SetOptimizerStates(ctx context.Context, states []State) error {
 		if k == nil {
 			return fmt.Errorf("kvstore: state of key %q, which has no value", st.Key)
 		}
-		list, err := k.specStates(ctx, st)
+		_, n := k.slices()
+		list, err := sliceStates(ctx, st, k.id, k.shape, k.dtype, n)
 		if err == nil && len(list) > 0 {
 			err = s.sendSpec(ctx, o, list)
 		}
@@ -155,27 +138,28 @@ func (s *dist) SetOptimizerStates(ctx context.Context, states []State) error {
 	return s.sendSpec(ctx, o, nil)
 }
 
-// specStates cuts a state into slices, encoded as servers want them.
-func (k *distKey) specStates(ctx context.Context, st State) ([]specState, error) {
+// sliceStates cuts the state of a key into n slices, encoded as updaters want them.
+func sliceStates(ctx context.Context, st State, key uint32, shape dtype.Shape, t dtype.Type,
+	n uint16) ([]update.SliceState, error) {
 	if len(st.Arrays) == 0 {
 		return nil, nil
 	}
-	total, n := k.slices()
-	list := make([]specState, n)
+	total := uint64(shape.Size() * t.Size())
+	list := make([]update.SliceState, n)
 	for i := range list {
-		b := make([]byte, progressSize, progressSize+4)
-		list[i] = specState{Key: k.id, Slice: uint16(i), State: binary.LittleEndian.AppendUint32(b,
-			uint32(len(st.Arrays)))}
+		b := make([]byte, update.ProgressSize, update.ProgressSize+4)
+		list[i] = update.SliceState{Key: key, Slice: uint16(i),
+			State: binary.LittleEndian.AppendUint32(b, uint32(len(st.Arrays)))}
 	}
 	for j, a := range st.Arrays {
-		if a == nil || !a.Shape().Equal(k.shape) {
-			return nil, fmt.Errorf("array %d does not fit, want shape %v", j, k.shape)
+		if a == nil || !a.Shape().Equal(shape) {
+			return nil, fmt.Errorf("array %d does not fit, want shape %v", j, shape)
 		}
 		b := make([]byte, a.Bytes())
 		if err := a.ReadBytes(ctx, b); err != nil {
 			return nil, err
 		}
-		size, of := uint64(a.DType().Size()), uint64(k.dtype.Size())
+		size, of := uint64(a.DType().Size()), uint64(t.Size())
 		for i := range list {
 			lo, hi := wire.Range(total, uint16(i), n)
 			lo, hi = lo/of*size, hi/of*size

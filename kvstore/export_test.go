@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/update"
 
 	"github.com/rs/zerolog"
 )
@@ -24,5 +25,5 @@ func Value(ctx context.Context, kv *KV, key string) ([]float32, error) {
 	_, err := x.job.wait(ctx, x.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return x.job.worker.Pull(now, k.id, b, 0, deadline)
 	})
-	return floatsOf(b), err
+	return update.Floats(b), err
 }

@@ -7,6 +7,7 @@ import (
 	"gomx/internal/hostile"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/server"
+	"gomx/kvstore/update"
 	"gomx/kvstore/wire"
 	"gomx/optimizer"
 )
@@ -26,20 +27,20 @@ func TestHostileOptimizers(t *testing.T) {
 		list = append(list, o)
 	}
 	for _, o := range list {
-		p := updaterSpec{Names: []string{"w", "b"}, Rounds: true,
-			States: []specState{{Key: 0, State: make([]byte, progressSize+4)}}}
-		s, err := p.spec(2, o)
+		p := update.Spec{Names: []string{"w", "b"}, Rounds: true,
+			States: []update.SliceState{{Key: 0, State: make([]byte, update.ProgressSize+4)}}}
+		s, err := p.Encode(2, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		seeds = append(seeds, s.Params)
 	}
 	hostile.Kind{Name: "optimizer", Seeds: seeds, Text: true, Decode: func(b []byte) (err error) {
-		u, err := newServerUpdater()
+		u, err := update.New()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer u.close()
+		defer u.Close()
 		err = u.SetSpec(wire.Spec{Version: 2, Name: "sgd", Params: b})
 		value, grad := make([]byte, 64), make([]byte, 64)
 		for range 3 {
@@ -62,21 +63,21 @@ func TestHostileOptimizerStates(t *testing.T) {
 		optimizer.SGD{LR: 0.1, Common: optimizer.Common{Schedule: optimizer.MultiFactorScheduler{Step: []int{2, 5}, Factor: 0.5}}},
 		optimizer.Adam{}, optimizer.Nadam{}, optimizer.LBSGD{}, optimizer.FTML{},
 	} {
-		var p updaterSpec
-		spec, err := p.spec(2, o)
+		var p update.Spec
+		spec, err := p.Encode(2, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		value, grad := make([]byte, 64), make([]byte, 64)
-		step := func(u *serverUpdater) []byte {
+		step := func(u *update.Updater) []byte {
 			for range 3 {
 				u.Update(server.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad,
 					Contributors: 1, Count: 2, Version: 1})
 			}
 			return u.AppendState(nil, ps.ID{})
 		}
-		updater := func() *serverUpdater {
-			u, err := newServerUpdater()
+		updater := func() *update.Updater {
+			u, err := update.New()
 			if err == nil {
 				err = u.SetSpec(spec)
 			}
@@ -87,11 +88,11 @@ func TestHostileOptimizerStates(t *testing.T) {
 		}
 		u := updater()
 		state := step(u)
-		u.close()
+		u.Close()
 		hostile.Kind{Name: "state of " + o.Name(), Seeds: [][]byte{state},
 			Decode: func(b []byte) error {
 				u := updater()
-				defer u.close()
+				defer u.Close()
 				err := u.SetState(ps.ID{}, b)
 				step(u)
 				return err

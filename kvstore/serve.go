@@ -9,6 +9,7 @@ import (
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/server"
+	"gomx/kvstore/update"
 	"gomx/kvstore/wire"
 )
 
@@ -69,11 +70,11 @@ func serveServer(ctx context.Context, c JobConfig) error {
 	if err != nil {
 		return closing(err, d)
 	}
-	u := &updaters{by: map[uint32]*serverUpdater{}}
+	u := &updaters{by: map[uint32]*update.Updater{}}
 	s, err := server.New(server.Config{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
 		Addr: d.ep.Addr(), Workers: c.Workers,
 		Policy: c.Policy, Backups: c.Backups, Memory: c.Memory, Timing: c.timing(),
-		Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
+		Arithmetic: update.Arithmetic{}, Updater: u.open, Restore: restore})
 	if err == nil {
 		err = d.reach(&c)
 	}
@@ -123,13 +124,13 @@ func over(v *wire.View) bool {
 // updaters holds an updater per copy of a shard on a server. The machine asks for one whenever it
 // begins a copy; the last one of a shard is in use. The driver's lock guards them.
 type updaters struct {
-	by   map[uint32]*serverUpdater
-	list []*serverUpdater
+	by   map[uint32]*update.Updater
+	list []*update.Updater
 }
 
 // open makes the updater of a copy of a shard.
 func (u *updaters) open(shard uint32) server.Updater {
-	x, err := newServerUpdater()
+	x, err := update.New()
 	if err != nil {
 		panic(err) // the configuration of the engine is valid
 	}
@@ -141,7 +142,7 @@ func (u *updaters) open(shard uint32) server.Updater {
 func (u *updaters) close() error {
 	var errs []error
 	for _, x := range u.list {
-		errs = append(errs, x.close())
+		errs = append(errs, x.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/update"
 )
 
 // Table is a matrix of float32 that all workers share row by row: Get reads rows, Inc adds to them,
@@ -105,7 +106,7 @@ func (t *localTable) get(_ context.Context, rows []uint32, out []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, r := range rows {
-		copy(floatsOf(out)[i*t.columns:(i+1)*t.columns], t.rows[r])
+		copy(update.Floats(out)[i*t.columns:(i+1)*t.columns], t.rows[r])
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (t *localTable) inc(rows []uint32, deltas []byte) error {
 			row = make([]float32, t.columns)
 			t.rows[r] = row
 		}
-		for j, d := range floatsOf(deltas)[i*t.columns : (i+1)*t.columns] {
+		for j, d := range update.Floats(deltas)[i*t.columns : (i+1)*t.columns] {
 			row[j] += d
 		}
 	}

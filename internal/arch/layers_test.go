@@ -12,6 +12,7 @@ gluon  training                           networks as values; scores, history an
 trainer                                   optimizer and store: the way of gradients to parameters
 predict  monitor  pipeline                models in service; metrics and traces of jobs for other programs; stages of networks
 checkpoint  kvstore  rnn
+kvstore/update                            what changes values: optimizers on slices, sums, replicas
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd
@@ -24,7 +25,7 @@ op/prim                                   elementwise, reduce, broadcast, reshap
 op/attach                                 kernel attachments that several families share
 op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
-kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/spans  kvstore/view/etcd   transports; the machines of the protocol, pure
+kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/spans  kvstore/view/etcd  kvstore/ring   transports; the machines of the protocols, pure
 device/cpu device/cpu/pure device/cuda device/null  kvstore/ps/node   a place in a job
 kvstore/ps  kvstore/transport  kvstore/view   vocabulary of the protocol; the transport interface; where the scheduler's view is kept
 engine                                    drives engine/core with workers and lanes

@@ -20,8 +20,8 @@ import (
 // no goroutine, no file, no network; a channel may be carried for the driver,
 // but not used. This is what lets tests drive them through
 // every order of events.
-var pure = []string{"engine/core", "memplan", "kvstore/ps", "compile", "pipeline/cut",
-	"pipeline/flow"}
+var pure = []string{"engine/core", "memplan", "kvstore/ps", "kvstore/ring", "compile",
+	"pipeline/cut", "pipeline/flow"}
 
 // impure are the packages that a pure core may not import, and whose functions
 // and methods it may not call through others of its package.

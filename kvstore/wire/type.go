@@ -70,6 +70,18 @@ const (
 	TypeReplicate  Type = 32
 	TypeReplicated Type = 33
 
+	// Contribution is a worker's part of a collective round, for the worker that adds up this slice
+	// (CollectivePlace); Sum is the sum of all contributions to a slice.
+	TypeContribution Type = 40
+	TypeSum          Type = 41
+	// Missing asks a worker for the slices of a round that the sender lacks (body Ranges).
+	TypeMissing Type = 42
+	// Received confirms the bytes of Contributions and Sums that the sender has received.
+	TypeReceived Type = 43
+	// Greet asks a worker how far its collective rounds are; Greeting answers (CollectiveStart).
+	TypeGreet    Type = 44
+	TypeGreeting Type = 45
+
 	// Ask and Tell are for the processes that drive the state machines, which ignore them.
 	TypeAsk  Type = 48
 	TypeTell Type = 49
@@ -157,6 +169,24 @@ func (t Type) dataName() string {
 		return "waiting"
 	case TypeProbe:
 		return "probe"
+	}
+	return t.collectiveName()
+}
+
+func (t Type) collectiveName() string {
+	switch t {
+	case TypeContribution:
+		return "contribution"
+	case TypeSum:
+		return "sum"
+	case TypeMissing:
+		return "missing"
+	case TypeReceived:
+		return "received"
+	case TypeGreet:
+		return "greet"
+	case TypeGreeting:
+		return "greeting"
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package kvstore
+package update_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/update"
 )
 
 // TestSumsAreThoseOfTheProtocol compares the fast sum of float32 values with the protocol's own,
@@ -30,7 +31,7 @@ func TestSumsAreThoseOfTheProtocol(t *testing.T) {
 				}
 			}
 			want := bytes.Clone(got)
-			arithmetic{}.Add(got, add, dtype.Float32, 0)
+			update.Arithmetic{}.Add(got, add, dtype.Float32, 0)
 			ps.Plain{}.Add(want, add, dtype.Float32, 0)
 			if !bytes.Equal(got, want) {
 				t.Errorf("seed %d: sums of %d values at offset %d differ", seed, n, shift)

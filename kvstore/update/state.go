@@ -1,4 +1,4 @@
-package kvstore
+package update
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"gomx/dtype"
 	"gomx/kvstore/ps"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -14,10 +15,12 @@ import (
 
 // The state of a slice travels as the numbers of optimizer.Progress, then the number of arrays,
 // then for each array its element type, its length in bytes, and its values.
-const progressSize = 2*8 + 4*8
+//
+// ProgressSize is the length in bytes of the numbers of optimizer.Progress.
+const ProgressSize = 2*8 + 4*8
 
 // AppendState implements server.Updater.
-func (u *serverUpdater) AppendState(dst []byte, id ps.ID) []byte {
+func (u *Updater) AppendState(dst []byte, id ps.ID) []byte {
 	s := u.slots[id]
 	switch {
 	case s == nil || u.updater == nil:
@@ -49,13 +52,13 @@ func (u *serverUpdater) AppendState(dst []byte, id ps.ID) []byte {
 }
 
 // SetState implements server.Updater. The first update, which names the key, checks the state.
-func (u *serverUpdater) SetState(id ps.ID, state []byte) error {
+func (u *Updater) SetState(id ps.ID, state []byte) error {
 	if len(state) == 0 {
 		return nil
 	}
-	if len(state) < progressSize+4 {
+	if len(state) < ProgressSize+4 {
 		return fmt.Errorf("kvstore: optimizer state of %d bytes, want at least %d", len(state),
-			progressSize+4)
+			ProgressSize+4)
 	}
 	s := u.slots[id]
 	if s == nil {
@@ -70,7 +73,7 @@ func (u *serverUpdater) SetState(id ps.ID, state []byte) error {
 var errStateLength = errors.New("kvstore: optimizer state ends early")
 
 // take gives a state to the optimizer.
-func (u *serverUpdater) take(id ps.ID, s *updaterSlot, b []byte) error {
+func (u *Updater) take(id ps.ID, s *updaterSlot, b []byte) error {
 	le := binary.LittleEndian
 	var p optimizer.Progress
 	p.Count, p.Updates = int(le.Uint64(b)), int(le.Uint64(b[8:]))
@@ -82,8 +85,8 @@ func (u *serverUpdater) take(id ps.ID, s *updaterSlot, b []byte) error {
 			p.Shared[i-2] = v
 		}
 	}
-	n := le.Uint32(b[progressSize:])
-	b = b[progressSize+4:]
+	n := le.Uint32(b[ProgressSize:])
+	b = b[ProgressSize+4:]
 	arrays, err := u.arrays(s, int(n), b)
 	if err != nil {
 		return err
@@ -98,7 +101,7 @@ func (u *serverUpdater) take(id ps.ID, s *updaterSlot, b []byte) error {
 }
 
 // arrays reads the arrays of a state into those that the optimizer makes.
-func (u *serverUpdater) arrays(s *updaterSlot, n int, b []byte) ([]*nd.Array, error) {
+func (u *Updater) arrays(s *updaterSlot, n int, b []byte) ([]*nd.Array, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -124,4 +127,35 @@ func (u *serverUpdater) arrays(s *updaterSlot, n int, b []byte) ([]*nd.Array, er
 		b = b[size:]
 	}
 	return own, nil
+}
+
+// Array is an array of an encoded state.
+type Array struct {
+	Type dtype.Type
+	Data []byte
+}
+
+// ParseState reads the bytes that Updater.AppendState writes.
+func ParseState(b []byte) ([]Array, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	if len(b) < ProgressSize+4 {
+		return nil, errStateLength
+	}
+	n := binary.LittleEndian.Uint32(b[ProgressSize:])
+	b = b[ProgressSize+4:]
+	var list []Array
+	for range n {
+		if len(b) < 5 {
+			return nil, errStateLength
+		}
+		t, size := dtype.Type(b[0]), uint64(binary.LittleEndian.Uint32(b[1:]))
+		if b = b[5:]; uint64(len(b)) < size {
+			return nil, errStateLength
+		}
+		list = append(list, Array{t, append([]byte(nil), b[:size]...)})
+		b = b[size:]
+	}
+	return list, nil
 }

@@ -1,4 +1,4 @@
-package kvstore
+package update
 
 import (
 	"context"
@@ -15,10 +15,11 @@ import (
 	"gomx/optimizer"
 )
 
-// serverUpdater runs an optimizer on the slices of a server's shards. It computes on an engine of
+// Updater runs an optimizer on slices of keys: on the shards of a server, or on the values of a
+// worker. It computes on an engine of
 // its own that runs every operation at once, on the goroutine that drives the server, with the
 // kernels whose results do not depend on the processor: copies of a shard stay equal bit for bit.
-type serverUpdater struct {
+type Updater struct {
 	eng     *engine.Engine
 	version uint64 // of the spec
 	encoded string // optimizer
@@ -35,33 +36,34 @@ type updaterSlot struct {
 	pending      []byte // state that waits for the first update, which knows the type
 }
 
-func newServerUpdater() (*serverUpdater, error) {
+// New returns an updater without an optimizer.
+func New() (*Updater, error) {
 	e, err := engine.New(engine.Config{Naive: true})
 	if err != nil {
 		return nil, fmt.Errorf("kvstore: %w", err)
 	}
-	return &serverUpdater{eng: e, slots: map[ps.ID]*updaterSlot{}}, nil
+	return &Updater{eng: e, slots: map[ps.ID]*updaterSlot{}}, nil
 }
 
-// updaterSpec is the content of a wire.Spec.
-type updaterSpec struct {
+// Spec describes an optimizer on its way to other processes: the content of a wire.Spec.
+type Spec struct {
 	Optimizer json.RawMessage `json:"optimizer"`
 	Names     []string        `json:"names"` // of keys, by number
 	// numbers of keys that the optimizer leaves alone
-	Added  []uint32    `json:"added,omitempty"`
-	Rounds bool        `json:"rounds"` // gradients are sums over the workers
-	States []specState `json:"states,omitempty"`
+	Added  []uint32     `json:"added,omitempty"`
+	Rounds bool         `json:"rounds"` // gradients are sums over the workers
+	States []SliceState `json:"states,omitempty"`
 }
 
-// specState is the optimizer's state of a slice, to be taken over by servers that have it.
-type specState struct {
+// SliceState is the optimizer's state of a slice, to be taken over by processes that have it.
+type SliceState struct {
 	Key   uint32 `json:"key"`
 	Slice uint16 `json:"slice"`
 	State []byte `json:"state"`
 }
 
-// spec makes the message that sets an optimizer.
-func (p *updaterSpec) spec(version uint64, o optimizer.Optimizer) (wire.Spec, error) {
+// Encode makes the message that sets an optimizer.
+func (p *Spec) Encode(version uint64, o optimizer.Optimizer) (wire.Spec, error) {
 	data, err := optimizer.Encode(o)
 	if err != nil {
 		return wire.Spec{}, fmt.Errorf("kvstore: %w", err)
@@ -75,11 +77,11 @@ func (p *updaterSpec) spec(version uint64, o optimizer.Optimizer) (wire.Spec, er
 }
 
 // SetSpec implements server.Updater.
-func (u *serverUpdater) SetSpec(s wire.Spec) error {
+func (u *Updater) SetSpec(s wire.Spec) error {
 	if s.Version <= u.version {
 		return nil
 	}
-	var params updaterSpec
+	var params Spec
 	if err := json.Unmarshal(s.Params, &params); err != nil {
 		return fmt.Errorf("kvstore: optimizer %s: %w", s.Name, err)
 	}
@@ -108,18 +110,18 @@ func (u *serverUpdater) SetSpec(s wire.Spec) error {
 // index is the number under which the optimizer knows a slice.
 func index(id ps.ID) int { return int(id.Key)<<16 | int(id.Slice) }
 
-func (u *serverUpdater) name(id ps.ID) {
+func (u *Updater) name(id ps.ID) {
 	if u.updater != nil && int(id.Key) < len(u.names) {
 		u.updater.SetName(index(id), u.names[id.Key])
 	}
 }
 
 // Active implements server.Updater.
-func (u *serverUpdater) Active() bool { return u.updater != nil }
+func (u *Updater) Active() bool { return u.updater != nil }
 
-// Update implements server.Updater. Optimizers work on floating-point numbers; to others gradients are
-// added. When an optimizer fails the value stays as it is.
-func (u *serverUpdater) Update(p server.Update) {
+// Update implements server.Updater. Optimizers work on floating-point numbers; to others gradients
+// are added. When an optimizer fails the value stays as it is.
+func (u *Updater) Update(p server.Update) {
 	if !p.DType.IsFloat() {
 		copy(p.Dst, p.Value)
 		ps.Plain{}.Add(p.Dst, p.Grad, p.DType, 0)
@@ -130,7 +132,7 @@ func (u *serverUpdater) Update(p server.Update) {
 	}
 }
 
-func (u *serverUpdater) update(p server.Update) error {
+func (u *Updater) update(p server.Update) error {
 	s, err := u.slot(p.ID, p.DType, len(p.Value))
 	if err != nil {
 		return err
@@ -153,7 +155,7 @@ func (u *serverUpdater) update(p server.Update) error {
 }
 
 // slot returns the arrays of a slice of n bytes.
-func (u *serverUpdater) slot(id ps.ID, t dtype.Type, n int) (*updaterSlot, error) {
+func (u *Updater) slot(id ps.ID, t dtype.Type, n int) (*updaterSlot, error) {
 	s := u.slots[id]
 	if s == nil {
 		s = &updaterSlot{}
@@ -178,5 +180,5 @@ func (u *serverUpdater) slot(id ps.ID, t dtype.Type, n int) (*updaterSlot, error
 	return s, nil
 }
 
-// close releases the engine.
-func (u *serverUpdater) close() error { return u.eng.Close() }
+// Close releases the engine.
+func (u *Updater) Close() error { return u.eng.Close() }

@@ -1,0 +1,229 @@
+package ring
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// round is one round of a key at a worker that adds up slices of it.
+type round struct {
+	number uint64
+	sums   []byte // of the own slices, one after the other
+	slices []sliceSum
+	loan   ps.Loan // of sums
+}
+
+// sliceSum is the sum of one slice. The contributions of the ranks below next are in it.
+type sliceSum struct {
+	next     uint16
+	complete bool
+	held     []held // contributions that have come, by rank
+}
+
+// held is a contribution of another worker that waits for the contributions of lower ranks.
+type held struct {
+	values []byte     // nil: none
+	owner  wire.Owner // of values; nil: they are in buf, or belong to the transport
+	buf    []byte     // memory for values
+}
+
+// Returned implements ps.Lender. The sums stay where they are as long as the key exists, so nobody
+// waits for the transport.
+func (r *round) Returned() {}
+
+func newRound(slices, workers, size int) round {
+	r := round{sums: make([]byte, size), slices: make([]sliceSum, slices)}
+	for i := range r.slices {
+		r.slices[i].held = make([]held, workers)
+	}
+	return r
+}
+
+// begin prepares the sums of another round.
+func (r *round) begin(number uint64) {
+	r.number = number
+	r.loan.Lender = r
+	for i := range r.slices {
+		s := &r.slices[i]
+		s.next, s.complete = 0, false
+		for j := range s.held {
+			s.held[j].drop()
+		}
+	}
+}
+
+// drop forgets a contribution.
+func (h *held) drop() {
+	if h.owner != nil {
+		h.owner.Release()
+	}
+	h.values, h.owner = nil, nil
+}
+
+// forget takes the contributions of a worker out of sums that are not complete. Sums that contain
+// them begin anew: the other workers still have their contributions, and are asked for them.
+func (k *key) forget(rank uint16) {
+	for i := range k.rounds {
+		r := &k.rounds[i]
+		for j := range r.slices {
+			s := &r.slices[j]
+			if s.complete || r.number <= k.done {
+				continue
+			}
+			s.held[rank].drop()
+			if s.next > rank {
+				s.next = 0
+			}
+		}
+	}
+	if k.call != nil {
+		k.call.askAt = 0
+	}
+}
+
+// keep makes a contribution that belongs to the transport outlast the message.
+func (h *held) keep(m *wire.Message) {
+	values, owner := m.Take(h.buf)
+	if owner == nil {
+		h.buf = values
+	}
+	h.values, h.owner = values, owner
+}
+
+// contribution takes in another worker's part of a round.
+func (g *calls) contribution(l *link, m *wire.Message) {
+	k := g.keys[m.Key]
+	if k == nil {
+		return // it is asked for again when the key exists and its round has begun
+	}
+	number := m.CollectivePlace().Round
+	if !k.fits(m) || !k.own(m.Slice) || len(m.Payload) == 0 {
+		g.refuse(l, m)
+		return
+	}
+	if number <= k.done { // the sender lacks sums of a round that is complete here
+		if number == k.done {
+			g.answer(l, k, number, m.Slice)
+		}
+		return
+	}
+	if number > k.done+2 {
+		g.refuse(l, m)
+		return
+	}
+	r := k.round(number)
+	s := &r.slices[m.Slice-k.first]
+	h := &s.held[l.node.Rank]
+	switch {
+	case s.complete:
+		g.answer(l, k, number, m.Slice)
+		return
+	case l.node.Rank < s.next || h.values != nil:
+		return // it has come before
+	}
+	g.progress(k, number)
+	h.values = m.Payload
+	g.feed(k, r, m.Slice)
+	if h.values != nil {
+		h.keep(m)
+	}
+}
+
+// feed adds the contributions to an own slice that are next in the order of the ranks. The first
+// two are added into the memory of the sum, so that none of them is copied.
+func (g *calls) feed(k *key, r *round, slice uint16) {
+	s := &r.slices[slice-k.first]
+	sum := k.added(r, slice)
+	for int(s.next) < g.cfg.Workers {
+		values := g.ready(k, r, slice, s.next)
+		switch {
+		case values == nil:
+			return
+		case s.next > 0:
+			g.cfg.Arithmetic.Add(sum, sum, values, k.spec.DType)
+			s.held[s.next].drop()
+			s.next++
+			continue
+		}
+		if g.cfg.Workers > 1 {
+			if second := g.ready(k, r, slice, 1); second != nil {
+				g.cfg.Arithmetic.Add(sum, values, second, k.spec.DType)
+				s.held[0].drop()
+				s.held[1].drop()
+				s.next = 2
+				continue
+			}
+			if g.cfg.Rank == 0 || s.held[0].owner != nil {
+				return // the values stay where they are until the second contribution comes
+			}
+		}
+		copy(sum, values)
+		s.held[0].drop()
+		s.next = 1
+	}
+	g.added(k, r, slice)
+}
+
+// ready returns the contribution of a rank to an own slice, nil if it has not come.
+func (g *base) ready(k *key, r *round, slice, rank uint16) []byte {
+	if rank != g.cfg.Rank {
+		return r.slices[slice-k.first].held[rank].values
+	}
+	c := k.call
+	if c == nil || !c.begun || c.round != r.number {
+		return nil
+	}
+	return k.part(c.value, slice)
+}
+
+// added passes a complete sum on to the other workers and to the program.
+func (g *calls) added(k *key, r *round, slice uint16) {
+	s := &r.slices[slice-k.first]
+	s.complete = true
+	for i := range s.held {
+		s.held[i].drop()
+	}
+	c := k.call
+	if k.each > 0 {
+		for _, l := range g.others {
+			g.enqueue(l, item{key: k, round: r.number, slice: slice, kind: wire.TypeSum,
+				priority: c.priorityOr(0)})
+		}
+	}
+	if c != nil && c.round == r.number {
+		g.arrived(c, slice, k.added(r, slice))
+	}
+}
+
+// sumCame takes in the sum of a slice.
+func (g *calls) sumCame(l *link, m *wire.Message) {
+	k := g.keys[m.Key]
+	if k == nil {
+		return
+	}
+	if !k.fits(m) || len(m.Payload) == 0 {
+		g.refuse(l, m)
+		return
+	}
+	number := m.CollectivePlace().Round
+	if c := k.pull; c != nil && c.round == number && !c.have[m.Slice] {
+		g.arrived(c, m.Slice, m.Payload)
+		return
+	}
+	c := k.call
+	if c == nil || c.round != number || c.have[m.Slice] {
+		return
+	}
+	if !k.own(m.Slice) {
+		g.arrived(c, m.Slice, m.Payload)
+		return
+	}
+	// A worker that takes over a place gets sums of its slices from others, to which its
+	// predecessor has sent them.
+	r := k.round(number)
+	if s := &r.slices[m.Slice-k.first]; !s.complete {
+		copy(k.added(r, m.Slice), m.Payload)
+		s.next = uint16(g.cfg.Workers)
+		g.added(k, r, m.Slice)
+	}
+}

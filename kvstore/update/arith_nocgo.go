@@ -1,0 +1,6 @@
+//go:build !cgo
+
+package update
+
+// addFloats leaves the work to ps.Plain.
+func addFloats(_, _, _ []byte) bool { return false }
