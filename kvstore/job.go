@@ -8,6 +8,7 @@ import (
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/ring"
 	"gomx/kvstore/wire"
 )
 
@@ -18,6 +19,7 @@ type Job struct {
 	cfg    JobConfig
 	driver *driver
 	worker *worker.Worker
+	ring   *ring.Group // collective rounds with the other workers; nil: the job has servers
 
 	// Guarded by driver.mu.
 	waits   map[uint64]ender
@@ -25,6 +27,7 @@ type Job struct {
 	asked   uint64
 	opened  bool // by a store
 	elastic bool // the program calls Regroup, or its store has no rounds
+	keys    *allreduce // answers the questions of other workers; nil: no such store is open
 }
 
 // joinTimeout is how long a worker waits for a job to have servers, unless its context ends before.
@@ -60,7 +63,8 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	}
 	w, err := worker.New(worker.Config{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
 		Addr:    j.driver.ep.Addr(),
-		Workers: c.Workers, Policy: c.Policy, Backups: c.Backups, Staleness: worker.Unbounded,
+		Workers: c.Workers, NoServers: c.Servers == 0, Policy: c.Policy, Backups: c.Backups,
+		Staleness: worker.Unbounded,
 		SliceSize: uint64(c.SliceSize), Timing: c.timing()})
 	if err == nil {
 		err = j.driver.reach(&c)
@@ -70,10 +74,16 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	}
 	j.worker = w
 	j.driver.on.last = func() { w.Leave() } // ends the calls that have not ended
+	m := machine(w)
+	if c.Servers == 0 {
+		if m, err = j.withPeers(w); err != nil {
+			return nil, closing(fmt.Errorf("kvstore: %w", err), j.driver)
+		}
+	}
 	if err := j.driver.serveStatus(&c, workerPage(j.driver, w), nil); err != nil {
 		return nil, closing(err, j.driver)
 	}
-	j.driver.start(w)
+	j.driver.start(m)
 	if _, err := j.wait(ctx, joinTimeout, w.Join); err != nil {
 		return nil, closing(fmt.Errorf("kvstore: %s joins the job: %w", c.Node, err), j.driver)
 	}
@@ -171,14 +181,27 @@ func (j *Job) wait(ctx context.Context, timeout time.Duration, start starter) (p
 
 // ask sends a question to the primary of a shard, again and again until it is answered.
 func (j *Job) ask(ctx context.Context, m wire.Message) (answer []byte, err error) {
-	ended := make(chan []byte, 1)
+	a, err := j.question(ctx, func(id uint64) { j.sendAsk(m, id) })
+	if err != nil {
+		return nil, fmt.Errorf("kvstore: asking shard %d: %w", m.Shard, err)
+	}
+	return a.Payload, nil
+}
+
+// question sends a question, again and again until it is answered. The driver's lock is held while
+// send runs.
+func (j *Job) question(ctx context.Context, send func(id uint64)) (*wire.Message, error) {
+	ended := make(chan *wire.Message, 1)
 	var id uint64
+	var err error
 	j.driver.do(func() {
 		j.asked++
 		id = j.asked
 		j.tells[id] = func(m *wire.Message) {
+			answer := *m
+			answer.Payload, answer.Owner = append([]byte(nil), m.Payload...), nil
 			select {
-			case ended <- append([]byte(nil), m.Payload...):
+			case ended <- &answer:
 			default:
 			}
 		}
@@ -190,16 +213,16 @@ func (j *Job) ask(ctx context.Context, m wire.Message) (answer []byte, err error
 	again := time.NewTicker(200 * time.Millisecond)
 	defer again.Stop()
 	for {
-		j.driver.do(func() { j.sendAsk(m, id) }, func() { err = ps.ErrClosed })
+		j.driver.do(func() { send(id) }, func() { err = ps.ErrClosed })
 		if err != nil {
 			return nil, err
 		}
 		select {
-		case b := <-ended:
-			return b, nil
+		case m := <-ended:
+			return m, nil
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kvstore: asking shard %d: %w", m.Shard, context.Cause(ctx))
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -218,8 +241,12 @@ func (j *Job) sendAsk(m wire.Message, id uint64) {
 	_ = j.driver.ep.Send(wire.Node{Role: wire.Server, Rank: place.Primary.Server}, &m, nil)
 }
 
-// told takes in an answer. The driver's lock is held.
-func (j *Job) told(_ wire.Node, m *wire.Message) {
+// told takes in an answer, or the question of another worker. The driver's lock is held.
+func (j *Job) told(from wire.Node, m *wire.Message) {
+	if m.Type == wire.TypeAsk && j.keys != nil && from.Role == wire.Worker {
+		j.keys.answer(from, m)
+		return
+	}
 	if m.Type != wire.TypeTell || m.Target != j.worker.Incarnation() {
 		return
 	}

@@ -27,6 +27,9 @@ type JobConfig struct {
 
 	// Workers and Servers are the numbers with which the job begins. Processes with higher ranks
 	// may come later: see Elastic.
+	//
+	// Without servers the workers connect to each other: such a job has the store allreduce, and no
+	// other.
 	Workers  int
 	Servers  int
 	Replicas int       // copies of every shard, 1 or 2; 0: 1
@@ -87,10 +90,10 @@ func (c *JobConfig) validate() error {
 		return fmt.Errorf("kvstore: job of %s, want a scheduler, server or worker", c.Node)
 	case c.Open == nil:
 		return fmt.Errorf("kvstore: job without a transport")
-	case c.Workers < 1 || c.Servers < 1:
-		return fmt.Errorf("kvstore: job of %d workers and %d servers, want at least one of each",
+	case c.Workers < 1 || c.Servers < 0:
+		return fmt.Errorf("kvstore: job of %d workers and %d servers, want at least one worker",
 			c.Workers, c.Servers)
-	case c.Replicas < 0 || c.Replicas > 2 || c.Replicas > c.Servers:
+	case c.Replicas < 0 || c.Replicas > 2 || c.Replicas > max(1, c.Servers):
 		return fmt.Errorf("kvstore: %d replicas on %d servers, want 1 or 2, and at most one per "+
 			"server", c.Replicas, c.Servers)
 	case c.Backups < 0 || c.Backups >= c.Workers:

@@ -15,6 +15,7 @@ type links struct {
 	failed  map[wire.Node]string // addresses that there is no connection to, though it was tried
 	again   time.Time            // when to try those once more
 	pending bool                 // there are some
+	peers   bool                 // of a worker: it connects to the other workers
 }
 
 func newLinks() links {
@@ -41,6 +42,20 @@ func (d *driver) link(v *wire.View) {
 			d.unlink(m.Node)
 		case m.Addr == l.to[m.Node] || m.Addr == "" || !m.Alive:
 		default:
+			d.connect(m.Node, m.Addr)
+		}
+	}
+	if l.peers {
+		d.linkPeers(v)
+	}
+}
+
+// linkPeers connects to every other worker. The connection to a dead one stays until another
+// process takes over its place.
+func (d *driver) linkPeers(v *wire.View) {
+	for i := range v.Workers {
+		m := &v.Workers[i]
+		if m.Node != d.self && !m.Left && m.Addr != "" && m.Addr != d.links.to[m.Node] {
 			d.connect(m.Node, m.Addr)
 		}
 	}

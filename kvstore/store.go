@@ -46,6 +46,7 @@ type Kind struct {
 	onHost  bool // of one process: the processor makes the sums
 	rounds  bool // of a job: a value changes by the sum of one push of every worker
 	bounded bool // of a job: Staleness bounds how far workers drift apart
+	peers   bool // of a job without servers: its workers keep the values
 }
 
 func kinds() []Kind {
@@ -53,7 +54,8 @@ func kinds() []Kind {
 		{Name: "dist_sync", Job: true, rounds: true},
 		{Name: "dist_device_sync", Job: true, rounds: true},
 		{Name: "dist_async", Job: true}, {Name: "dist_device_async", Job: true},
-		{Name: "dist_ssp", Job: true, bounded: true}}
+		{Name: "dist_ssp", Job: true, bounded: true},
+		{Name: "allreduce", Job: true, rounds: true, peers: true}}
 }
 
 // KindOf describes the stores of a name, which is one of Names.
@@ -92,7 +94,12 @@ func Open(ctx context.Context, name string, opts ...Option) (*KV, error) {
 	if !kind.Job {
 		return Wrap(newLocal(kind)), nil
 	}
-	s, err := openDist(ctx, kind, c)
+	var s Store
+	if kind.peers {
+		s, err = openAllreduce(ctx, kind, c)
+	} else {
+		s, err = openDist(ctx, kind, c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +113,7 @@ type Option func(*config)
 type config struct {
 	staleness int
 	timeout   time.Duration
+	keep      bool
 }
 
 // Staleness says, for dist_ssp, by how many clocks a worker may run ahead of the slowest one. 0 is
@@ -115,6 +123,12 @@ func Staleness(clocks int) Option { return func(c *config) { c.staleness = clock
 // Timeout bounds every operation of a store for several processes: a longer one fails with an error
 // that names the process it waited for. The default is 5 minutes.
 func Timeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+// KeepSums lets workers of allreduce keep the last sum of each key in memory of their own, also
+// without an optimizer in the store. It costs a copy in each round. Without it a process that takes
+// over a worker's place may miss a sum that its predecessor has sent to some workers only: calls
+// for that sum end at their deadlines.
+func KeepSums() Option { return func(c *config) { c.keep = true } }
 
 const defaultTimeout = 5 * time.Minute
 

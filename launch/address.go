@@ -93,11 +93,12 @@ func (e *Environ) findHost(ctx context.Context) error {
 	}
 }
 
-// listen returns the address at which a process listens. A worker does not listen. A server listens
-// on a local socket if the scheduler does, else on TCP.
+// listen returns the address at which a process listens. A worker listens in a job without servers
+// only, for the other workers. Servers and such workers listen on a local socket if the scheduler
+// does, else on TCP.
 func (e *Environ) listen(n wire.Node) string {
 	switch {
-	case n.Role == wire.Worker:
+	case n.Role == wire.Worker && e.Servers > 0:
 		return zmq.NoListen
 	case n.Role == wire.Scheduler && (e.View == "" || strings.Contains(e.Scheduler, ":")):
 		host, port := splitTCP(e.Scheduler)

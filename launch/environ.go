@@ -22,7 +22,8 @@ type Environ struct {
 	// Rank is DMLC_WORKER_ID or DMLC_SERVER_ID, else DMLC_RANK; -1: the scheduler chooses.
 	Rank    int
 	Workers int // DMLC_NUM_WORKER
-	Servers int // DMLC_NUM_SERVER
+	// Servers is DMLC_NUM_SERVER; 0: the workers keep the parameters, with the store allreduce.
+	Servers int
 
 	// Scheduler is the address of the scheduler: GOMX_SCHEDULER, or
 	// tcp://DMLC_PS_ROOT_URI:DMLC_PS_ROOT_PORT. With a View it is empty or ipc, for TCP or local
@@ -181,7 +182,7 @@ func (r *envReader) seconds(name string) time.Duration {
 func parseEnviron(get func(string) string) (Environ, error) {
 	r := &envReader{get: get}
 	e := Environ{
-		Workers: r.number(envWorkers, 1, 0), Servers: r.number(envServers, 1, 0),
+		Workers: r.number(envWorkers, 1, 0), Servers: r.number(envServers, 0, -1),
 		Scheduler: get(envScheduler), Host: get(envHost), Replicas: r.number(envReplicas, 1, 1),
 		Backups: r.number(envBackups, 0, 0), Memory: uint64(r.number(envMemory, 0, 0)),
 		Dir: get(envDir), Keys: get(envKeys), Encrypt: get(envEncrypt), Status: get(envStatus),
@@ -265,10 +266,10 @@ func (e *Environ) checkJob(r *envReader) {
 	if e.Workers == 0 {
 		r.fail(envWorkers, "the number of workers")
 	}
-	if e.Servers == 0 {
+	if e.Servers < 0 {
 		r.fail(envServers, "the number of servers")
 	}
-	if e.Replicas > 2 || e.Replicas > e.Servers {
+	if e.Replicas > 2 || e.Replicas > max(1, e.Servers) {
 		r.fail(envReplicas, "1 or 2, and at most the number of servers")
 	}
 }

@@ -23,6 +23,9 @@ func filesFor(role wire.Role, workers, servers int) uint64 {
 		n += 3*workers + 8*servers
 	case wire.Worker:
 		n += 5 * servers
+		if servers == 0 { // it listens, and the workers connect to each other
+			n += 8 * workers
+		}
 	}
 	return uint64(n)
 }

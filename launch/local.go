@@ -91,9 +91,9 @@ func (l *Local) validate() error {
 		return errors.New("launch: no program to run")
 	case l.Workers < 1 || l.Workers > 1<<15:
 		return fmt.Errorf("launch: %d workers, want 1 to %d", l.Workers, 1<<15)
-	case l.Servers < 1 || l.Servers > 1<<15:
-		return fmt.Errorf("launch: %d servers, want 1 to %d", l.Servers, 1<<15)
-	case l.Replicas < 0 || l.Replicas > 2 || l.Replicas > l.Servers:
+	case l.Servers < 0 || l.Servers > 1<<15:
+		return fmt.Errorf("launch: %d servers, want 0 to %d", l.Servers, 1<<15)
+	case l.Replicas < 0 || l.Replicas > 2 || l.Replicas > max(1, l.Servers):
 		return fmt.Errorf("launch: %d replicas, want 1 or 2, and at most the %d servers",
 			l.Replicas, l.Servers)
 	case l.Remote != nil && (l.Schedulers > 1 || l.View != ""):
@@ -118,7 +118,7 @@ func (l *Local) validate() error {
 	l.Replicas, l.Schedulers = max(1, l.Replicas), max(1, l.Schedulers)
 	if l.Threads == 0 && l.Remote == nil {
 		// All servers together are about as busy as one worker.
-		l.Threads = max(1, device.Cores()/(l.Workers+1))
+		l.Threads = max(1, device.Cores()/(l.Workers+min(1, l.Servers)))
 	}
 	if l.Stdout == nil {
 		l.Stdout = io.Discard

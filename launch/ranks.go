@@ -28,9 +28,9 @@ func (e *Environ) settle(r *envReader) {
 	p := r.place()
 	switch {
 	case p.Engine == "", p.Size == 1 && e.Workers == 0,
-		p.Size == 0 && (e.Workers == 0 || e.Servers == 0):
+		p.Size == 0 && (e.Workers == 0 || e.Servers < 0):
 		return
-	case p.Size == 0, e.Workers > 0 && e.Servers > 0 && p.Size == 1+e.Servers+e.Workers:
+	case p.Size == 0, e.Workers > 0 && e.Servers >= 0 && p.Size == 1+e.Servers+e.Workers:
 		if p.Rank > e.Servers+e.Workers {
 			r.err = fmt.Errorf("launch: found rank %d in the environment, want a number below %d: "+
 				"a scheduler, %s=%d servers and %s=%d workers", p.Rank, 1+e.Servers+e.Workers,
@@ -39,7 +39,7 @@ func (e *Environ) settle(r *envReader) {
 		e.split(p.Rank)
 	case e.Workers == 0, e.Workers == p.Size:
 		e.Workers = p.Size
-		if e.Servers == 0 {
+		if e.Servers < 0 {
 			e.Servers = e.Workers
 		}
 		e.Role, e.Rank = wire.Worker, p.Rank

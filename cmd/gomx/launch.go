@@ -78,6 +78,9 @@ code of the process that ended the job.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.local.Program = args
 			f.local.Log = log
+			if !cmd.Flags().Changed("num-servers") {
+				f.servers = f.local.Workers
+			}
 			return f.run(cmd.Context())
 		},
 	}
@@ -86,7 +89,8 @@ code of the process that ended the job.`,
 	flags.SetInterspersed(false)
 	flags.IntVarP(&l.Workers, "num-workers", "n", 1, "number of workers")
 	flags.IntVarP(&f.servers, "num-servers", "s", 0,
-		"number of servers (default: as many as workers)")
+		"number of servers (default: as many as workers); 0 for the store allreduce, with which "+
+			"the workers keep the parameters themselves")
 	flags.IntVar(&l.Replicas, "replicas", 1,
 		"number of copies of every parameter on the servers, 1 or 2")
 	flags.StringVar(&f.policy, "policy", "wait",
@@ -138,9 +142,7 @@ func attempts() int {
 
 func (f *launchFlags) run(ctx context.Context) error {
 	l := f.local
-	if l.Servers = f.servers; l.Servers == 0 {
-		l.Servers = l.Workers
-	}
+	l.Servers = f.servers
 	if l.Resume && l.Snapshots == "" {
 		return usageError{errors.New("--resume without --snapshots, want the folder of the " +
 			"snapshots")}

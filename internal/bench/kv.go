@@ -19,6 +19,8 @@ type kvPlan struct {
 	Floats, Workers int
 	Rounds, Repeats int
 	Replicas        int
+	Servers         int      // number of servers; 0: one for each replica
+	Ring            bool     // without servers: the store allreduce
 	Raw             bool     // measure only the transport and a server that sums, without a store
 	Slice           int      // bytes per slice
 	Window          int      // number of slices that a worker has in flight, if Raw
@@ -28,7 +30,12 @@ type kvPlan struct {
 }
 
 // servers is the number of servers.
-func (p *kvPlan) servers() int { return max(1, p.Replicas) }
+func (p *kvPlan) servers() int {
+	if p.Ring {
+		return 0
+	}
+	return max(1, p.Replicas, p.Servers)
+}
 
 // kvFigures are the figures of the best repetition.
 type kvFigures struct {
@@ -74,26 +81,53 @@ func kv() ([]Workload, error) {
 				Slice: 1 << 20, Window: 4,
 				Via: way.via, Replicas: way.replicas, Raw: way.raw}
 			name := c.name + "." + way.name
-			list = append(list, Workload{Name: name, Unit: "us", Line: c.name,
+			list = append(list, Workload{Name: name, Unit: "us", Line: c.name, peer: "mxnet",
 				Run: func(ctx context.Context) (float64, error) {
 					f, err := plan.measure(ctx)
 					return f.Seconds * 1e6, err
 				}},
-				Workload{Name: name + ".cpu", Unit: "s/GiB", Line: c.name + ".cpu",
+				Workload{Name: name + ".cpu", Unit: "s/GiB", Line: c.name + ".cpu", peer: "mxnet",
 					Run: func(ctx context.Context) (float64, error) {
 						f, err := plan.measure(ctx)
 						return f.CPU / (float64(plan.Floats) * 4 / (1 << 30)), err
 					}})
 			if c.switches {
 				list = append(list, Workload{Name: name + ".switches", Unit: "switches/round",
-					Line: c.name + ".switches", Run: func(ctx context.Context) (float64, error) {
+					Line: c.name + ".switches", peer: "mxnet",
+					Run: func(ctx context.Context) (float64, error) {
 						f, err := plan.measure(ctx)
 						return f.Switches, err
 					}})
 			}
 		}
 	}
-	return list, nil
+	return append(list, kvCollectives()...), nil
+}
+
+// kvCollectives compares, with three workers, the store without servers with two servers, and both
+// with torch's gloo (peers/allreduce.py), which has TCP only.
+func kvCollectives() (list []Workload) {
+	for _, c := range []struct {
+		name           string
+		floats, rounds int
+	}{{"4KB", 1000, 2000}, {"1MB", 250_000, 200}, {"100MB", 25_000_000, 6}} {
+		for _, via := range []string{"tcp", "shm"} {
+			for _, store := range []struct {
+				name string
+				ring bool
+			}{{"allreduce", true}, {"servers2", false}} {
+				plan := kvPlan{Floats: c.floats, Workers: 3, Rounds: c.rounds, Repeats: 3,
+					Slice: 1 << 20, Via: via, Servers: 2, Ring: store.ring}
+				list = append(list, Workload{Name: "kv." + c.name + ".w3." + store.name + "." + via,
+					Unit: "us", Line: "allreduce." + c.name, peer: "torch", script: "allreduce.py",
+					Run: func(ctx context.Context) (float64, error) {
+						f, err := plan.measure(ctx)
+						return f.Seconds * 1e6, err
+					}})
+			}
+		}
+	}
+	return list
 }
 
 // measure runs the processes of a plan.

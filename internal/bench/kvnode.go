@@ -60,9 +60,9 @@ func (p *kvPlan) open(cfg transport.Config) (transport.Endpoint, error) {
 	// The same option as in jobs of gomx launch that have a free core.
 	opt := zmq.Options{Dedicated: cfg.Self.Role != wire.Scheduler}
 	switch {
-	case cfg.Self.Role == wire.Worker:
+	case cfg.Self.Role == wire.Worker && !p.Ring:
 		cfg.Listen = zmq.NoListen
-	case cfg.Self.Role == wire.Server && (p.Via == "ipc" || p.Via == "shm"):
+	case cfg.Self.Role != wire.Scheduler && (p.Via == "ipc" || p.Via == "shm"):
 		cfg.Listen = "ipc"
 	}
 	if len(p.Keys) > 0 {

@@ -43,7 +43,11 @@ func (p *kvPlan) join(ctx context.Context, rank int) (*kvStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := kvstore.Open(kvstore.WithJob(ctx, job), "dist_sync")
+	name := "dist_sync"
+	if p.Ring {
+		name = "allreduce"
+	}
+	s, err := kvstore.Open(kvstore.WithJob(ctx, job), name)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,8 @@ func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) 
 	if s.sessions {
 		return s.ask(ctx, ps, p, w)
 	}
-	c, err := ps.of(ctx, s.Script, p)
+	script := cmp.Or(w.script, s.Script)
+	c, err := ps.of(ctx, script, p)
 	if err != nil {
 		return best, fmt.Errorf("%s: %w", p.Name, err)
 	}
@@ -93,7 +95,7 @@ func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) 
 		cmd.Env = append(append(cmd.Environ(), c.env...), v.env...)
 		out, err := output(cmd)
 		if err != nil {
-			return best, fmt.Errorf("%s: %s: %w", v.name, s.Script, err)
+			return best, fmt.Errorf("%s: %s: %w", v.name, script, err)
 		}
 		got, ok, err := figure(out, w.line(), w.Unit)
 		if err == nil && !ok {

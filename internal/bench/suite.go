@@ -17,6 +17,9 @@ type Workload struct {
 	Run  func(ctx context.Context) (float64, error)
 	Line string // name in the output of the peers' scripts, if it differs from Name
 	own  bool   // no peer has it: it compares two ways of gomx
+	// peer is the one peer that has the workload, and script the peer's script; empty: the peers
+	// and the script of the suite.
+	peer, script string
 }
 
 // line returns the name that the peers' scripts print for the workload.
@@ -234,6 +237,9 @@ func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workl
 			break
 		}
 		for _, p := range c.Peers {
+			if w.peer != "" && w.peer != p.Name {
+				continue
+			}
 			m, err := s.measure(ctx, ps, p, w)
 			if err != nil {
 				return nil, err

@@ -18,11 +18,13 @@ import (
 // Config describes a job. The zero value of a field means kvstore's default, or one.
 type Config struct {
 	Workers, Servers, Replicas int
-	Policy                     ps.Policy
-	Backups                    int
-	SliceSize                  int
-	Memory                     uint64 // bytes of each server, see kvstore.JobConfig
-	Dir                        string // folder for the scheduler's view
+	// Peers makes a job without servers, whose workers connect to each other.
+	Peers     bool
+	Policy    ps.Policy
+	Backups   int
+	SliceSize int
+	Memory    uint64 // bytes of each server, see kvstore.JobConfig
+	Dir       string // folder for the scheduler's view
 	// View elects the scheduler among so many candidates, whose addresses are SchedulerAddr. Nil:
 	// there is one scheduler.
 	View                      view.Store
@@ -62,6 +64,9 @@ func Start(c Config) *Cluster {
 		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize,
 		Memory: c.Memory, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
 		Heartbeat: c.Heartbeat, Dead: c.Dead, Patience: c.Patience, Open: cl.open}
+	if c.Peers {
+		cl.cfg.Servers = 0
+	}
 	cl.tell = c.Announce
 	if c.View != nil {
 		cl.cfg.View, cl.cfg.Scheduler = c.View, ""

@@ -62,12 +62,12 @@ func New(c Config) (*Scheduler, error) {
 		c.Shards = 4 * c.Servers
 	}
 	switch {
-	case c.Servers < 1 || c.Servers > 1<<16-1 || c.Workers < 1 || c.Workers > 1<<16-1:
-		return nil, fmt.Errorf("ps: %d servers and %d workers, want 1 to 65535 of each: %w",
-			c.Servers, c.Workers, ps.ErrUsage)
+	case c.Servers < 0 || c.Servers > 1<<16-1 || c.Workers < 1 || c.Workers > 1<<16-1:
+		return nil, fmt.Errorf("ps: %d servers and %d workers, want 0 to 65535 servers and 1 to "+
+			"65535 workers: %w", c.Servers, c.Workers, ps.ErrUsage)
 	case c.Replicas != 1 && c.Replicas != 2:
 		return nil, fmt.Errorf("ps: %d replicas, want 1 or 2: %w", c.Replicas, ps.ErrUsage)
-	case c.Replicas > c.Servers:
+	case c.Replicas > max(1, c.Servers):
 		return nil, fmt.Errorf("ps: %d replicas on %d servers: %w", c.Replicas, c.Servers,
 			ps.ErrUsage)
 	}

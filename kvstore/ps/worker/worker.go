@@ -19,7 +19,10 @@ type Config struct {
 	Nonce   uint64 // drawn anew by every process; not 0
 	Addr    string // where the worker listens, if it does
 	Workers int    // workers with which the job began; ranks beyond have come later
-	Policy  ps.Policy
+	// NoServers says that the job has no servers: the worker keeps its place in the job, and takes
+	// part in barriers.
+	NoServers bool
+	Policy    ps.Policy
 	// Backups is the number of backup workers: rounds close when all but so many have contributed.
 	Backups int
 	// Staleness is of pulls of keys without rounds: clocks that others may be behind, or Unbounded.
@@ -287,7 +290,11 @@ func leads(why wire.Reason) bool {
 // milliseconds: a deadline is noticed at the first tick behind it.
 func (w *Worker) Tick(now ps.Time) {
 	w.start(now)
-	w.me.Tick(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(),
+	waits := w.waitsFor()
+	if w.behind.Role == wire.Worker {
+		waits = int32(w.behind.Rank)
+	}
+	w.me.Tick(now, wire.Heartbeat{Clock: w.position(), Waiting: waits,
 		Start: w.started, Loose: w.usesNoRounds()})
 	if err := w.err(); err != nil {
 		w.failAll(err)
