@@ -208,6 +208,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		r.fail(envRole, "scheduler, server or worker")
 	}
 	if e.Role == wire.NoRole {
+		e.Servers = max(0, e.Servers)
 		return e, r.err
 	}
 	if e.place.Engine == "" {
