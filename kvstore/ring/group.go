@@ -201,7 +201,7 @@ func (g *Group) unpack(l *link, m *wire.Message) error {
 func (g *Group) dispatch(l *link, m *wire.Message) {
 	switch m.Type {
 	case wire.TypeContribution, wire.TypeSum:
-		p := m.CollectivePlace()
+		p := wire.CollectivePlaceOf(m)
 		g.hear(l, p.Sent, p.Received)
 		if m.Epoch > g.epoch {
 			return // of a worker that knows of a process which this one is yet to hear of
@@ -212,7 +212,7 @@ func (g *Group) dispatch(l *link, m *wire.Message) {
 			g.contribution(l, m)
 		}
 	case wire.TypeReceived:
-		g.hear(l, 0, m.CollectivePlace().Received)
+		g.hear(l, 0, wire.CollectivePlaceOf(m).Received)
 	case wire.TypeMissing:
 		g.missing(l, m)
 	case wire.TypeGreet:

@@ -104,13 +104,13 @@ func (g *joiner) greet() {
 // greeted answers the question of a worker that joins.
 func (g *joiner) greeted(l *link) {
 	m := g.message(wire.TypeGreeting, l)
-	m.SetCollectiveStart(wire.CollectiveStart{Live: g.joined, Round: g.low()})
+	wire.CollectiveStart{Live: g.joined, Round: g.low()}.Put(&m)
 	g.send(l, m)
 }
 
 // answered takes in a worker's answer.
 func (g *joiner) answered(l *link, m *wire.Message) {
-	s := m.CollectiveStart()
+	s := wire.CollectiveStartOf(m)
 	switch {
 	case g.joining != nil:
 		l.answered, l.live, l.round = true, s.Live, s.Round

@@ -104,7 +104,7 @@ func (g *base) pump(l *link) {
 		m := g.message(it.kind, l)
 		m.KeySlice = wire.KeySlice{Key: it.key.id, Slice: it.slice, Slices: it.key.slices,
 			DType: uint8(it.key.spec.DType), Total: it.key.spec.Total}
-		m.SetCollectivePlace(wire.CollectivePlace{Round: it.round, Sent: l.sent, Received: l.got})
+		wire.CollectivePlace{Round: it.round, Sent: l.sent, Received: l.got}.Put(&m)
 		m.Priority, m.Payload, m.Epoch = it.priority, values, g.epoch
 		l.told = l.got
 		if it.again {
@@ -144,7 +144,7 @@ func (g *base) confirm(l *link) {
 	}
 	l.told = l.got
 	m := g.message(wire.TypeReceived, l)
-	m.SetCollectivePlace(wire.CollectivePlace{Received: l.got})
+	wire.CollectivePlace{Received: l.got}.Put(&m)
 	g.send(l, m)
 }
 

@@ -96,7 +96,7 @@ func (g *calls) contribution(l *link, m *wire.Message) {
 	if k == nil {
 		return // it is asked for again when the key exists and its round has begun
 	}
-	number := m.CollectivePlace().Round
+	number := wire.CollectivePlaceOf(m).Round
 	if !k.fits(m) || !k.own(m.Slice) || len(m.Payload) == 0 {
 		g.refuse(l, m)
 		return
@@ -205,7 +205,7 @@ func (g *calls) sumCame(l *link, m *wire.Message) {
 		g.refuse(l, m)
 		return
 	}
-	number := m.CollectivePlace().Round
+	number := wire.CollectivePlaceOf(m).Round
 	if c := k.pull; c != nil && c.round == number && !c.have[m.Slice] {
 		g.arrived(c, m.Slice, m.Payload)
 		return

@@ -14,14 +14,14 @@ type CollectivePlace struct {
 	Received uint64 // bytes of values that the sender has received from the receiver
 }
 
-// CollectivePlace returns the place of a Contribution or a Sum. A Received has the field of that
+// CollectivePlaceOf returns the place of a Contribution or a Sum. A Received has the field of that
 // name only.
-func (m *Message) CollectivePlace() CollectivePlace {
+func CollectivePlaceOf(m *Message) CollectivePlace {
 	return CollectivePlace{m.Clock, m.Seq, m.Need}
 }
 
-// SetCollectivePlace sets the place of a Contribution or a Sum.
-func (m *Message) SetCollectivePlace(p CollectivePlace) {
+// Put sets the place of a Contribution or a Sum.
+func (p CollectivePlace) Put(m *Message) {
 	m.Clock, m.Seq, m.Need = p.Round, p.Sent, p.Received
 }
 
@@ -31,13 +31,13 @@ type CollectiveStart struct {
 	Round uint64 // rounds that are complete for all keys of the sender
 }
 
-// CollectiveStart returns the content of a Greeting.
-func (m *Message) CollectiveStart() CollectiveStart {
+// CollectiveStartOf returns the content of a Greeting.
+func CollectiveStartOf(m *Message) CollectiveStart {
 	return CollectiveStart{m.Flags&FlagStart != 0, m.Clock}
 }
 
-// SetCollectiveStart sets the content of a Greeting.
-func (m *Message) SetCollectiveStart(s CollectiveStart) {
+// Put sets the content of a Greeting.
+func (s CollectiveStart) Put(m *Message) {
 	m.Clock = s.Round
 	m.set(FlagStart, s.Live)
 }

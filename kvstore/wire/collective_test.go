@@ -33,11 +33,11 @@ func TestRanges(t *testing.T) {
 func TestCollectiveFields(t *testing.T) {
 	var m wire.Message
 	p := wire.CollectivePlace{Round: 1, Sent: 2, Received: 3}
-	if m.SetCollectivePlace(p); m.CollectivePlace() != p {
-		t.Errorf("place %+v, want %+v", m.CollectivePlace(), p)
+	if p.Put(&m); wire.CollectivePlaceOf(&m) != p {
+		t.Errorf("place %+v, want %+v", wire.CollectivePlaceOf(&m), p)
 	}
 	s := wire.CollectiveStart{Live: true, Round: 9}
-	if m.SetCollectiveStart(s); m.CollectiveStart() != s {
-		t.Errorf("start %+v, want %+v", m.CollectiveStart(), s)
+	if s.Put(&m); wire.CollectiveStartOf(&m) != s {
+		t.Errorf("start %+v, want %+v", wire.CollectiveStartOf(&m), s)
 	}
 }
