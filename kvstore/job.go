@@ -25,8 +25,8 @@ type Job struct {
 	waits   map[uint64]ender
 	tells   map[uint64]func(*wire.Message)
 	asked   uint64
-	opened  bool // by a store
-	elastic bool // the program calls Regroup, or its store has no rounds
+	opened  bool       // by a store
+	elastic bool       // the program calls Regroup, or its store has no rounds
 	keys    *allreduce // answers the questions of other workers; nil: no such store is open
 }
 
