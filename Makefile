@@ -8,7 +8,7 @@ CHAOS_JOURNAL ?= runs/chaos.jsonl
 JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos chaos-hosts etcd resume resume-jobs generate lint rename rename-check release image test-jobs job-deps
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos chaos-hosts etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -112,6 +112,9 @@ rename: ## gives the module another path: make rename MODULE=host/path
 
 rename-check: deps ## renames a copy of this module, runs tests in it, releases it and fetches the release (minutes)
 	$(GO) test -timeout 40m -v -count=1 -run 'TestRenamedReleaseIsFetched$$' ./internal/modtool -whole
+
+monitor-check: deps ## the alert rules by Prometheus' promtool (apt-get install prometheus)
+	$(GO) test -count=1 -v -run 'Promtool|Rules|Dashboard' ./monitor
 
 release: ## a module zip and list for GOPROXY in dist: make release VERSION=v0.2.0
 	$(GO) run ./internal/modtool release "$(VERSION)"

@@ -41,7 +41,7 @@ var (
 )
 
 // exporters are the metrics of the client library that the files use.
-var exporters = []string{"process_resident_memory_bytes", "process_virtual_memory_max_bytes"}
+var exporters = []string{"process_resident_memory_bytes"}
 
 // metrics are the names of all metrics that a process has.
 func metrics() map[string]bool {

@@ -17,7 +17,7 @@ type stream struct {
 }
 
 // streamSize is the number of bytes in each of the two buffers.
-const streamSize = 64 << 10
+const streamSize = 128 << 10
 
 func newStream(c net.Conn) *stream {
 	return &stream{Conn: c, room: make([]byte, streamSize), out: make([]byte, 0, streamSize)}

@@ -1,4 +1,4 @@
-package bulk_test
+package bulk
 
 import (
 	"bufio"
@@ -112,7 +112,7 @@ func (f *framed) Read(p []byte) (int, error) {
 }
 
 // ways are the ways to protect a connection.
-var ways = []string{"plain", "tls", "framed16", "framed64", "framed256", "framed1024"}
+var ways = []string{"plain", "tls", "line", "framed16", "framed64", "framed256", "framed1024"}
 
 // protect wraps a connection.
 func protect(t testing.TB, way string, c net.Conn, server bool) io.ReadWriter {
@@ -138,10 +138,37 @@ func protect(t testing.TB, way string, c net.Conn, server bool) io.ReadWriter {
 	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true,
 		DynamicRecordSizingDisabled: true, SessionTicketsDisabled: true,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: secret}}}
-	if server {
+	if way == "tls" && server {
 		return tls.Server(c, config)
+	} else if way == "tls" {
+		return tls.Client(c, config)
 	}
-	return tls.Client(c, config)
+	s := newStream(c)
+	conn := tls.Client(s, config)
+	if server {
+		conn = tls.Server(s, config)
+	}
+	return flushed{conn, s}
+}
+
+// flushed is TLS over a stream, as lines use it.
+type flushed struct {
+	*tls.Conn
+	s *stream
+}
+
+func (f flushed) Write(b []byte) (int, error) {
+	if err := f.Handshake(); err != nil {
+		return 0, err
+	}
+	if err := f.s.buffer(true); err != nil {
+		return 0, err
+	}
+	n, err := f.Conn.Write(b)
+	if err == nil {
+		err = f.s.flush()
+	}
+	return n, err
 }
 
 // echoEnv marks the process that echoes.
