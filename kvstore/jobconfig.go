@@ -106,7 +106,7 @@ func (c *JobConfig) validate() error {
 	}
 	c.Replicas = max(1, c.Replicas)
 	if c.SliceSize == 0 {
-		c.SliceSize = 1 << 20
+		c.SliceSize = DefaultSlice
 	}
 	if c.SliceSize < 64 || c.SliceSize > maxSlice {
 		return fmt.Errorf("kvstore: slices of %d bytes, want 64 to %d", c.SliceSize, maxSlice)
@@ -128,6 +128,10 @@ func (c *JobConfig) onDrain(drain func() bool) {
 
 // maxRank bounds the ranks of processes that come later: guests have higher ones.
 const maxRank = 1 << 12
+
+// DefaultSlice is the length in bytes at which keys are sliced unless JobConfig.SliceSize says
+// another one.
+const DefaultSlice = 1 << 20
 
 // maxSlice is the size in bytes of the longest slice; a key that is not sliced is one slice. The
 // messages that copy a shard hold a slice, its value before, and the optimizer's state: up to six
@@ -153,14 +157,18 @@ func nonce() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
-// shards is how many shards a job has: more than one per server, so that the load of a server that
-// dies is shared by the others.
-// A job that continues from a snapshot has as many as the snapshot.
+// Shards returns the number of shards of a job that begins with so many servers: more than one per
+// server, so that the load of a server that dies is shared by the others. Shard i begins on server
+// i modulo the number of servers.
+func Shards(servers int) int { return min(servers*max(1, servers-1), 4*servers) }
+
+// shards returns the number of shards of the job. A job that continues from a snapshot has as many
+// as the snapshot.
 func (c *JobConfig) shards() int {
 	if c.Restore != "" {
 		if m, err := readManifest(c.Restore); err == nil {
 			return len(m.Files)
 		}
 	}
-	return min(c.Servers*max(1, c.Servers-1), 4*c.Servers)
+	return Shards(c.Servers)
 }

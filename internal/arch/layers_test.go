@@ -6,8 +6,8 @@ import "strings"
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, hosts, daemons, nettest, golden, script are imported by tests, optest by opgen too)
-gluon/estimator  gluon/zoo  gluon/data/vision  launch/via/{ssh,mpi,slurm,k8s}
-module  launch  examples/data  gluon/{nn,rnn,loss,data}
+gluon/estimator  gluon/zoo  gluon/data/vision  launch/via/{ssh,mpi,slurm,k8s}  plan/measure
+module  launch  plan  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
 predict  monitor  pipeline                models in service; metrics and traces of jobs for other programs; stages of networks
