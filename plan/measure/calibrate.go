@@ -1,0 +1,268 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"gomx/dtype"
+	"gomx/kvstore/compress"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+	"gomx/plan"
+	sym "gomx/symbol"
+)
+
+// Phases of the calibration of a way, with the sizes of small keys, of keys that fill a message,
+// and of slices; the last phase has enough keys to exceed the caches.
+var (
+	phases = []phase{{Keys: 1, Bytes: 4 << 10, Rounds: 200, Single: true},
+		{Keys: 24, Bytes: 4 << 10, Rounds: 60}, {Keys: 32, Bytes: 64 << 10, Rounds: 20},
+		{Keys: 8, Bytes: 1 << 20, Rounds: 25}, {Keys: 24, Bytes: 1 << 20, Rounds: 8}}
+	firstCounted = 1 // phases before it tell the latency alone
+)
+
+// calibrated are the jobs of the calibration.
+var calibrated = []struct {
+	way     string
+	workers int
+}{{plan.WayShared, 1}, {plan.WayShared, 3}, {plan.WayTCP, 1}, {plan.WayBulk, 1}, {plan.WayCurve, 1}}
+
+// Host measures the messages of stores, copies, codes, and the memory of processes.
+func (m *Measurer) Host(ctx context.Context, version string) (*plan.Host, error) {
+	h := &plan.Host{Processor: processorModel(), Cores: runtime.NumCPU(), Version: version,
+		Ways: map[string]*plan.Way{}, Codecs: map[string]plan.Codec{}}
+	bare, err := m.bareMemory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range calibrated {
+		if err := m.way(ctx, h, c.way, c.workers, bare); err != nil {
+			return nil, fmt.Errorf("%s, %d workers: %w", c.way, c.workers, err)
+		}
+	}
+	h.Copy = copyRate()
+	if h.Update, err = updateCost(ctx); err != nil {
+		return nil, err
+	}
+	return h, codecs(h)
+}
+
+// way measures the messages between servers and workers on one way.
+func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers int,
+	bare int64) error {
+	lines, err := m.run(ctx, jobSpec{workers: workers, servers: 1, way: name,
+		task: task{Kind: taskStore, Store: "dist_sync", Phases: phases}})
+	if err != nil {
+		return err
+	}
+	var list []phaseFigures
+	if err := json.Unmarshal(lines[0], &list); err != nil {
+		return err
+	}
+	w := h.Ways[name]
+	if w == nil {
+		w = &plan.Way{}
+		h.Ways[name] = w
+	}
+	if workers == 1 {
+		// A round of one small key is a message in either direction. Its processor time is taken
+		// off, because the simulation adds it again.
+		w.Latency = max(0, list[0].Wall-list[0].Workers-list[0].Servers) / 2
+	}
+	sizes := map[int64]bool{}
+	for i, f := range list {
+		if i < firstCounted {
+			continue
+		}
+		if name == plan.WayShared {
+			h.Memory = append(h.Memory, plan.MemoryPoint{Workers: workers, Keys: float64(f.Keys),
+				Store: float64(f.Worker - bare), Server: float64(f.Server)})
+		}
+		p := plan.Point{Workers: workers, Bytes: float64(phases[i].Bytes),
+			Worker: f.Workers / float64(workers), Server: f.Servers}
+		if sizes[phases[i].Bytes] { // the later phase exceeds the caches
+			w.Points[len(w.Points)-1] = p
+			continue
+		}
+		sizes[phases[i].Bytes] = true
+		w.Points = append(w.Points, p)
+	}
+	return nil
+}
+
+// bareMemory returns the memory of a process that trains a tiny network alone, without its arrays.
+func (m *Measurer) bareMemory(ctx context.Context) (int64, error) {
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 2})
+	_, c, err := m.Compute(ctx, sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{},
+		sym.Name("softmax")),
+		map[string]dtype.Shape{"data": {2, 2}}, 1)
+	if err != nil {
+		return 0, err
+	}
+	return c.Memory - c.Arrays, nil
+}
+
+// Steps of the measurement of a network.
+const (
+	computeWarm    = 3
+	computeSeconds = 1.0 // of the steps that are measured together
+	computeProfile = 8   // steps whose segments are timed
+)
+
+// Compute compiles a network and measures its steps: alone, and on all cores at the same time.
+func (m *Measurer) Compute(ctx context.Context, s *sym.Symbol, shapes map[string]dtype.Shape,
+	threads int) (*plan.Network, *plan.Compute, error) {
+	n, err := plan.Describe(s, plan.Training{Shapes: shapes, Threads: threads})
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := s.JSON()
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := m.symbolFile(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := task{Kind: taskCompute, Network: network{file, shapes}, Threads: threads,
+		Warm: computeWarm, Seconds: computeSeconds, Profile: computeProfile}
+	alone, err := m.alone(ctx, t, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := &alone[0]
+	c := &plan.Compute{Memory: f.Memory, Arrays: n.Arrays.Total(), Speeds: []float64{1}}
+	scale(c, n, f, threads)
+	c.Jitter = spread(f.Each)
+	if cores := runtime.NumCPU() / threads; cores > 1 {
+		t.Steps, t.Profile = f.Steps, 0
+		all, err := m.alone(ctx, t, cores)
+		if err != nil {
+			return nil, nil, err
+		}
+		// Processor time does not depend on other programs, which may take cores away.
+		busy := 0.0
+		for i := range all {
+			busy += all[i].CPU / float64(cores)
+		}
+		slowest := min(1, f.CPU/busy)
+		c.Speeds = nil
+		for i := range runtime.NumCPU() {
+			share := float64(i) / float64(max(1, runtime.NumCPU()-1))
+			c.Speeds = append(c.Speeds, 1+(slowest-1)*share)
+		}
+	}
+	return n, c, nil
+}
+
+// scale takes over the times of the segments, scaled so that together they take as long as a step
+// without a profile: the time between segments belongs to them. A step takes no longer than the
+// processor time of its threads: the rest of the time other programs had the cores. Processor time
+// beyond the time of the step belongs to the training loop, which runs beside the kernels.
+func scale(c *plan.Compute, n *plan.Network, f *computeFigures, threads int) {
+	sum := 0.0
+	for i := range n.Segments {
+		s := quantile(f.Segment[n.Segments[i].Name], 0.25)
+		c.Seconds = append(c.Seconds, s)
+		sum += s
+	}
+	step := f.Wall
+	if threads == 1 {
+		step = min(f.Wall, f.CPU)
+		c.Host = max(0, f.CPU-f.Wall)
+	}
+	if sum == 0 {
+		c.Seconds[len(c.Seconds)-1], sum = step, step
+	}
+	for i := range c.Seconds {
+		c.Seconds[i] *= step / sum
+	}
+}
+
+// spread returns the standard deviation of times relative to their median. Half of the distance
+// between the sixth parts from either end is a standard deviation without outliers.
+func spread(list []float64) float64 {
+	if len(list) < 4 {
+		return 0
+	}
+	middle := median(list)
+	low, high := quantile(list, 1.0/6), quantile(list, 5.0/6)
+	return min(0.2, (high-low)/2/middle)
+}
+
+// copyRate measures copies of memory that exceed the caches, in bytes per second.
+func copyRate() float64 {
+	const size = 64 << 20
+	from, to := make([]byte, size), make([]byte, size)
+	best := 0.0
+	for range 4 {
+		start := time.Now()
+		copy(to, from)
+		best = max(best, size/time.Since(start).Seconds())
+	}
+	return best
+}
+
+// updateCost measures SGD in this process, in seconds per byte of the parameters.
+func updateCost(ctx context.Context) (float64, error) {
+	u, err := optimizer.NewUpdater(optimizer.SGD{LR: 1e-3}, []string{"w"})
+	if err != nil {
+		return 0, err
+	}
+	w, g := nd.Zeros(nd.Shape{4 << 20}), nd.Ones(nd.Shape{4 << 20})
+	best := 0.0
+	for i := range 6 {
+		start := time.Now()
+		if err := u.Update(0, w, g); err != nil {
+			return 0, err
+		}
+		if err := w.Wait(ctx); err != nil {
+			return 0, err
+		}
+		if s := time.Since(start).Seconds() / float64(w.Bytes()); i == 1 || i > 1 && s < best {
+			best = s
+		}
+	}
+	return best, nil
+}
+
+// codecs measures the codes of compressed gradients.
+func codecs(h *plan.Host) error {
+	const size = 1 << 18
+	rng := rand.New(rand.NewPCG(1, 1))
+	grad, residual, sum := make([]float32, size), make([]float32, size), make([]float32, size)
+	for i := range grad {
+		grad[i] = rng.Float32() - 0.5
+	}
+	for _, kind := range []compress.Kind{compress.TwoBit, compress.OneBit, compress.TopK,
+		compress.Half} {
+		m := compress.Method{Kind: kind}
+		var code []byte
+		var c plan.Codec
+		for i := range 3 {
+			start := time.Now()
+			var err error
+			if code, err = m.Append(code[:0], grad, residual); err != nil {
+				return err
+			}
+			encode := time.Since(start).Seconds() / size
+			start = time.Now()
+			if err := compress.Add(sum, kind, code); err != nil {
+				return err
+			}
+			add := time.Since(start).Seconds() / size
+			if i == 0 || encode < c.Encode {
+				c.Encode = encode
+			}
+			if i == 0 || add < c.Add {
+				c.Add = add
+			}
+		}
+		h.Codecs[kind.String()] = c
+	}
+	return nil
+}

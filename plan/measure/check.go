@@ -1,0 +1,176 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+
+	"gomx/kvstore"
+	"gomx/plan"
+)
+
+// checked are the configurations of the check: every network with every number of workers and every
+// store. None of them is used to calibrate.
+var checked = struct {
+	models  []string
+	workers []int
+	stores  []string
+}{[]string{"lenet", "resnet18-small", "lstm"}, []int{1, 3}, []string{"dist_sync", plan.StoreRing}}
+
+// Settings of the check.
+const (
+	checkRounds  = 3   // jobs of each configuration; the median counts
+	checkSeconds = 4.0 // measured time of a job
+	checkWarm    = 4   // steps before the measured ones
+)
+
+// Check predicts the configurations of the check, prints the predictions, then measures real jobs
+// beside them. The last line has the worst and the median error of the throughput.
+func (c *Cache) Check(ctx context.Context, out io.Writer) error {
+	host, err := c.Host(ctx)
+	if err != nil {
+		return err
+	}
+	list, missing, err := c.predictions(ctx, host)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "predictions for %s, %d cores:\n", host.Processor, host.Cores)
+	predictions := make([]*plan.Prediction, len(list))
+	for i, x := range list {
+		fmt.Fprintf(out, "%-14s %-20s %9.1f samples/s  worker %6.1f MiB  server %6.1f MiB  "+
+			"limit %s\n", x.model, x.name(), x.p.Throughput, mib(x.p.Memory.Worker),
+			mib(x.p.Memory.Server()), x.p.Limit)
+		predictions[i] = x.p
+	}
+	fmt.Fprintln(out, "measured:")
+	for round := range checkRounds {
+		for _, x := range list {
+			if err := x.measure(ctx, c.m, round); err != nil {
+				return fmt.Errorf("%s, %s: %w", x.model, x.name(), err)
+			}
+		}
+	}
+	var errs, memory []float64
+	for _, x := range list {
+		x.print(out)
+		errs = append(errs, math.Abs(x.off()))
+		memory = append(memory, x.memoryErrors()...)
+	}
+	fmt.Fprintf(out, "memory: worst %.1f %%, median %.1f %%\n", 100*slices.Max(memory),
+		100*median(memory))
+	fmt.Fprintf(out, "worst %.1f %%, median %.1f %%\n", 100*slices.Max(errs), 100*median(errs))
+	return missing
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// checkCase is a configuration of the check.
+type checkCase struct {
+	model   string
+	network network
+	p       *plan.Prediction
+	rates   []float64 // measured samples per second
+	worker  int64     // largest measured memory of a worker
+	server  int64
+}
+
+// name describes the job.
+func (x *checkCase) name() string {
+	return fmt.Sprintf("%s, %d workers", x.p.Job.Store, x.p.Job.Workers)
+}
+
+// predictions predicts all configurations. A store that kvstore does not have is an error, which
+// does not keep the others from being measured.
+func (c *Cache) predictions(ctx context.Context, h *plan.Host) (list []*checkCase, missing error,
+	err error) {
+	machine := plan.Machines{Count: 1, Cores: runtime.NumCPU()}
+	for _, name := range checked.models {
+		model, _ := plan.FindModel(name)
+		s := model.Symbol()
+		text, err := s.JSON()
+		if err != nil {
+			return nil, nil, err
+		}
+		file, err := c.m.symbolFile(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, workers := range checked.workers {
+			for _, store := range checked.stores {
+				if !slices.Contains(kvstore.Names(), store) {
+					missing = errors.Join(missing, fmt.Errorf("%s, %s, %d workers: this build has "+
+						"no store %q", name, store, workers, store))
+					continue
+				}
+				j := plan.Job{Store: store, Workers: workers, Servers: 1, Machines: machine}
+				if store == plan.StoreRing {
+					j.Servers = 0
+				}
+				n, w, err := c.Compute(ctx, s, model.Shapes, j.Threads())
+				if err != nil {
+					return nil, nil, err
+				}
+				p, err := plan.Predict(n, w, h, j, 0)
+				if err != nil {
+					return nil, nil, err
+				}
+				list = append(list, &checkCase{model: name, network: network{file, model.Shapes},
+					p: p})
+			}
+		}
+	}
+	return list, missing, nil
+}
+
+// measure runs a job once.
+func (x *checkCase) measure(ctx context.Context, m *Measurer, _ int) error {
+	steps := min(max(8, int(checkSeconds/x.p.Step)), 4000)
+	lines, err := m.run(ctx, jobSpec{workers: x.p.Job.Workers, servers: x.p.Job.Servers,
+		way: plan.WayShared, task: task{Kind: taskTrain, Network: x.network, Store: x.p.Job.Store,
+			Warm: checkWarm, Steps: steps}})
+	if err != nil {
+		return err
+	}
+	rate := 0.0
+	for _, line := range lines {
+		var f trainFigures
+		if err := json.Unmarshal(line, &f); err != nil {
+			return err
+		}
+		rate += float64(f.Samples) / f.Seconds
+		x.worker, x.server = max(x.worker, f.Worker), max(x.server, f.Server)
+	}
+	x.rates = append(x.rates, rate)
+	return nil
+}
+
+// off returns the relative error of the predicted throughput.
+func (x *checkCase) off() float64 { return x.p.Throughput/median(x.rates) - 1 }
+
+// memoryErrors returns the relative errors of the predicted memory, without their signs.
+func (x *checkCase) memoryErrors() []float64 {
+	list := []float64{math.Abs(float64(x.p.Memory.Worker)/float64(x.worker) - 1)}
+	if x.server > 0 {
+		list = append(list, math.Abs(float64(x.p.Memory.Server())/float64(x.server)-1))
+	}
+	return list
+}
+
+// print writes the line of a configuration.
+func (x *checkCase) print(out io.Writer) {
+	fmt.Fprintf(out, "%-14s %-20s %9.1f samples/s, predicted %9.1f (%+.1f %%)  worker %.1f MiB, "+
+		"predicted %.1f (%+.1f %%)", x.model, x.name(), median(x.rates), x.p.Throughput,
+		100*x.off(), mib(x.worker), mib(x.p.Memory.Worker),
+		100*(float64(x.p.Memory.Worker)/float64(x.worker)-1))
+	if x.server > 0 {
+		fmt.Fprintf(out, "  server %.1f MiB, predicted %.1f (%+.1f %%)", mib(x.server),
+			mib(x.p.Memory.Server()), 100*(float64(x.p.Memory.Server())/float64(x.server)-1))
+	}
+	fmt.Fprintln(out)
+}

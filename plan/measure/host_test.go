@@ -1,0 +1,39 @@
+//go:build cgo
+
+package measure_test
+
+import (
+	"testing"
+
+	"gomx/plan"
+)
+
+// The calibration has the costs of all ways, which grow with the size, and the memory of processes.
+func TestHost(t *testing.T) {
+	m := measurer(t)
+	h, err := m.Host(t.Context(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range plan.WayNames() {
+		w := h.Ways[name]
+		if w == nil || len(w.Points) < 3 {
+			t.Errorf("%s: %+v, want at least three points", name, w)
+			continue
+		}
+		for _, p := range w.Points {
+			if p.Worker <= 0 || p.Server <= 0 {
+				t.Errorf("%s: point %+v, want positive times", name, p)
+			}
+		}
+		first, last := w.Points[0], w.Points[2]
+		if last.Worker < 2*first.Worker || last.Server < 2*first.Server {
+			t.Errorf("%s: %v bytes cost %v, %v bytes %v", name, last.Bytes, last, first.Bytes,
+				first)
+		}
+	}
+	if len(h.Memory) < 4 || h.Memory[0].Server < 1<<20 || h.Update <= 0 || h.Copy <= 0 ||
+		len(h.Codecs) != 4 {
+		t.Errorf("calibration %+v", h)
+	}
+}

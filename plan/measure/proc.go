@@ -1,0 +1,84 @@
+package measure
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// processorTime returns the processor seconds of a process so far.
+func processorTime(pid int) (seconds float64, err error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range tasks {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		running, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseFloat(running, 64)
+		if err != nil {
+			return 0, fmt.Errorf("measure: %s: found %q, want numbers: %w", path, text, err)
+		}
+		seconds += ns / 1e9
+	}
+	if len(tasks) == 0 {
+		return 0, fmt.Errorf("measure: found no times of process %d in /proc", pid)
+	}
+	return seconds, nil
+}
+
+// peakMemory returns the largest resident memory of a process so far, in bytes.
+func peakMemory(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(
+				strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("measure: found no VmHWM in the status of process %d", pid)
+}
+
+// processorModel returns the name of the processor.
+func processorModel() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok &&
+			strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+// pidFile is the file with the process id of a node of a job.
+func pidFile(dir, node string) string {
+	return filepath.Join(dir, "pid-"+strings.ReplaceAll(node, " ", "-"))
+}
+
+// writePID notes the process id of a node.
+func writePID(dir, node string, pid int) error {
+	name := pidFile(dir, node)
+	if err := os.WriteFile(name+".tmp", []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".tmp", name)
+}
+
+// readPID returns the process id of a node.
+func readPID(dir, node string) (int, error) {
+	text, err := os.ReadFile(pidFile(dir, node))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(text))
+}

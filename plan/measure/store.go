@@ -1,0 +1,183 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"gomx/kvstore"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// phase is a number of keys of one size, which workers push and pull together, round after round.
+type phase struct {
+	Keys   int   `json:"keys"`
+	Bytes  int64 `json:"bytes"`
+	Rounds int   `json:"rounds"`
+	// Single lets every key wait for the one before: the time of a round is then a latency.
+	Single bool `json:"single,omitempty"`
+}
+
+// phaseFigures are the results of a phase. Times are for one key in one round.
+type phaseFigures struct {
+	Wall    float64 `json:"wall"`
+	Workers float64 `json:"workers"` // processor seconds of all workers
+	Servers float64 `json:"servers"` // of all servers
+	Worker  int64   `json:"worker"`  // peak memory of this worker, without the arrays of the keys
+	Server  int64   `json:"server"`  // peak memory of server 0
+	Keys    int64   `json:"keys"`    // bytes of all keys so far
+}
+
+// storeRun measures the messages of a store.
+type storeRun struct {
+	*process
+	kv     *kvstore.KV
+	arrays int64
+	keys   int64
+	pids   [2][]int // of workers and of servers
+}
+
+// Roles of processes in storeRun.pids.
+const (
+	roleWorker = iota
+	roleServer
+)
+
+// store runs the phases of a task.
+func (p *process) store(ctx context.Context) (err error) {
+	r := &storeRun{process: p}
+	if r.kv, err = kvstore.Open(ctx, p.Store); err != nil {
+		return err
+	}
+	var list []phaseFigures
+	for i := range p.Phases {
+		f, err := r.phase(ctx, i)
+		if err != nil {
+			return fmt.Errorf("measure: phase %d: %w", i, err)
+		}
+		list = append(list, f)
+	}
+	if err := p.out.Encode(list); err != nil {
+		return err
+	}
+	return r.kv.Close()
+}
+
+// findProcesses reads the ids of the processes of the job, which the parent has written.
+func (r *storeRun) findProcesses() error {
+	if r.pids[roleWorker] != nil {
+		return nil
+	}
+	for i := range r.job.Workers() {
+		pid, err := readPID(r.Dir, fmt.Sprint("worker ", i))
+		if err != nil {
+			return err
+		}
+		r.pids[roleWorker] = append(r.pids[roleWorker], pid)
+	}
+	for i := 0; ; i++ {
+		pid, err := readPID(r.Dir, fmt.Sprint("server ", i))
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.pids[roleServer] = append(r.pids[roleServer], pid)
+	}
+}
+
+// phase makes the keys of a phase and measures their rounds.
+func (r *storeRun) phase(ctx context.Context, number int) (f phaseFigures, err error) {
+	ph := r.Phases[number]
+	var grads, outs []*nd.Array
+	name := func(i int) string { return fmt.Sprintf("phase%d-%d", number, i) }
+	for i := range ph.Keys {
+		shape := nd.Shape{int(ph.Bytes / 4)}
+		g, o := nd.Full(1e-3, shape), nd.Zeros(shape)
+		if err := r.kv.Init(ctx, name(i), o); err != nil {
+			return f, err
+		}
+		grads, outs = append(grads, g), append(outs, o)
+		r.arrays += 2 * ph.Bytes
+		r.keys += ph.Bytes
+	}
+	if err := r.kv.SetOptimizer(ctx, optimizer.SGD{LR: 1e-3}); err != nil {
+		return f, err
+	}
+	round := func() error {
+		for i := ph.Keys - 1; i >= 0; i-- {
+			if err := r.kv.PushPull(name(i), -i, grads[i:i+1], outs[i:i+1]); err != nil {
+				return err
+			}
+			if ph.Single {
+				if err := outs[i].Wait(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		return nd.WaitAll(ctx)
+	}
+	for range max(2, ph.Rounds/5) {
+		if err := round(); err != nil {
+			return f, err
+		}
+	}
+	if err := r.kv.Barrier(ctx); err != nil {
+		return f, err
+	}
+	before, err := r.spent()
+	if err != nil {
+		return f, err
+	}
+	start := time.Now()
+	for range ph.Rounds {
+		if err := round(); err != nil {
+			return f, err
+		}
+	}
+	if err := r.kv.Barrier(ctx); err != nil {
+		return f, err
+	}
+	each := float64(ph.Rounds * ph.Keys)
+	f.Wall = time.Since(start).Seconds() / each
+	after, err := r.spent()
+	if err != nil {
+		return f, err
+	}
+	f.Workers = (after[roleWorker] - before[roleWorker]) / each
+	f.Servers = (after[roleServer] - before[roleServer]) / each
+	return f, r.memory(&f)
+}
+
+// memory reads the memory of this worker and of server 0.
+func (r *storeRun) memory(f *phaseFigures) (err error) {
+	if f.Worker, err = peakMemory(os.Getpid()); err != nil {
+		return err
+	}
+	f.Worker -= r.arrays
+	f.Keys = r.keys
+	if len(r.pids[roleServer]) > 0 {
+		f.Server, err = peakMemory(r.pids[roleServer][0])
+	}
+	return err
+}
+
+// spent returns the processor seconds of the workers and of the servers so far.
+func (r *storeRun) spent() (seconds [2]float64, err error) {
+	if err := r.findProcesses(); err != nil {
+		return seconds, err
+	}
+	for role, list := range r.pids {
+		for _, pid := range list {
+			s, err := processorTime(pid)
+			if err != nil {
+				return seconds, err
+			}
+			seconds[role] += s
+		}
+	}
+	return seconds, nil
+}
