@@ -62,7 +62,8 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 
 // TestHelpIsGolden compares the help of commands with testdata/help; -rewrite writes it anew.
 func TestHelpIsGolden(t *testing.T) {
-	for _, name := range []string{"bench", "devices", "im2rec", "inspect", "launch", "top", "trace",
+	for _, name := range []string{"bench", "devices", "im2rec", "inspect", "launch", "plan", "top",
+		"trace",
 		"version", "zoo", "zoo list", "zoo export", "zoo summary"} {
 		got, err := gomx(t, append(strings.Fields(name), "--help")...)
 		if err != nil {
@@ -87,6 +88,15 @@ func TestExitCodes(t *testing.T) {
 		{"im2rec a b --encoding .gif", exitUsage},
 		{"im2rec a b --seed x", exitUsage},
 		{"trace resnet", exitUsage},
+		{"plan", exitUsage},
+		{"plan alexnet9", exitUsage},
+		{"plan lenet --check", exitUsage},
+		{"plan lenet --workers 0", exitUsage},
+		{"plan lenet --store dist_sink", exitUsage},
+		{"plan lenet --compression 3bit", exitUsage},
+		{"plan lenet --link fast", exitUsage},
+		{"plan lenet --memory 3", exitUsage},
+		{"plan lenet --shape data=0,1,28,28", exitUsage},
 		{"inspect " + missing, exitFailure},
 		{"im2rec " + missing + " .", exitFailure},
 	} {

@@ -94,6 +94,7 @@ func root(log zerolog.Logger) *cobra.Command {
 		scaleCommand(), topCommand(), traceCommand(), versionCommand(), nodeCommand(),
 		memoryCommand(),
 		platformCommand(), devicesCommand(), zooCommand())
+	cmd.AddCommand(planCommand(), planNodeCommand())
 	return cmd
 }
 
