@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -145,9 +146,17 @@ func pipePlay(ctx context.Context) error {
 		return err
 	}
 	p := module.Pipeline{Stages: pipeEnv("STAGES", 3), MicroBatches: pipeEnv("MICROS", 8),
-		InTurn: os.Getenv("PIPE_TURN") != "", Patience: 20 * time.Second}
+		InTurn: os.Getenv("PIPE_TURN") != "", Patience: time.Duration(
+			pipeEnv("PATIENCE", 20)) * time.Second}
 	if os.Getenv("PIPE_AUTO") == "" {
 		p.Groups = map[string]int{"g0": 0, "g1": 1, "g2": 2}
+	}
+	if os.Getenv("PIPE_PIN") != "" {
+		core := fmt.Sprint(kvstore.JobOf(ctx).Rank())
+		if out, err := exec.Command("taskset", "-a", "-cp", core,
+			fmt.Sprint(os.Getpid())).CombinedOutput(); err != nil {
+			return fmt.Errorf("taskset: %w: %s", err, out)
+		}
 	}
 	m := module.New(net, module.Seed(5), module.Pipelined(p))
 	start := time.Now()
@@ -212,8 +221,12 @@ func pipeJob(t *testing.T, workers int, env ...string) (string, error) {
 		err := cmd.Run()
 		return out.String(), err
 	}
+	restarts := -1
+	if slices.Contains(env, "PIPE_STALL=die") {
+		restarts = 0 // the launcher goes on, and the other workers have to notice
+	}
 	err := launch.Local{Program: []string{os.Args[0]}, Workers: workers, Servers: 1, Stdout: out,
-		Stderr: out, Threads: 1, Restarts: -1, Env: env}.Run(ctx)
+		Stderr: out, Threads: 1, Restarts: restarts, Env: env}.Run(ctx)
 	return out.String(), err
 }
 
@@ -270,5 +283,100 @@ func TestPipelineFitsWhereTheModelDoesNot(t *testing.T) {
 				t.Errorf("checkpoints of %d and %d bytes differ: %v", len(got), len(want), err)
 			}
 		})
+	}
+}
+
+// TestPipelineFaults lets the worker of the second stage stand still, or die without a word: the
+// job ends by the patience of the other workers, with errors that name it.
+func TestPipelineFaults(t *testing.T) {
+	for _, fault := range []string{"sleep", "die"} {
+		t.Run(fault, func(t *testing.T) {
+			out, err := pipeJob(t, 3, "PIPE_NET=lstm", "PIPE_SIZE=16", "PIPE_STALL="+fault,
+				"PIPE_PATIENCE=3", "PIPE_QUIET=1")
+			if err == nil {
+				t.Fatalf("no error:\n%s", tail(out, 40))
+			}
+			// The launcher ends the others when the first one has given up, so there may be one
+			// line.
+			named := regexp.MustCompile(
+				`\[worker [02]\] epoch 0: batch [12]: module: pipeline: (.*?):`).
+				FindAllStringSubmatch(out, -1)
+			for _, m := range named {
+				if m[1] != "worker 1 (stage 1)" {
+					t.Errorf("%q blames %s, want worker 1", m[0], m[1])
+				}
+			}
+			if len(named) == 0 {
+				t.Errorf("no worker says who ended the pipeline:\n%s", tail(out, 40))
+			}
+		})
+	}
+}
+
+// TestPipelinesSideBySide trains on two pipelines of two stages, found by costs. The workers of a
+// stage have the same parameters, and a second run repeats all of them bit for bit.
+func TestPipelinesSideBySide(t *testing.T) {
+	var runs [2][]string
+	for i := range runs {
+		out, err := pipeJob(t, 4, "PIPE_NET=lstm", "PIPE_SIZE=24", "PIPE_STAGES=2", "PIPE_AUTO=1",
+			"PIPE_MICROS=2", "PIPE_STEPS=4", "PIPE_EPOCHS=2")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, tail(out, 60))
+		}
+		for r := range 2 {
+			here := workerLines(out, r, "parameter")
+			beside := workerLines(out, r+2, "parameter")
+			if len(here) == 0 || !slices.Equal(here, beside) {
+				t.Errorf("workers %d and %d have %v and %v", r, r+2, here, beside)
+			}
+		}
+		runs[i] = lines(out)
+	}
+	if !slices.Equal(runs[0], runs[1]) {
+		t.Error("two runs have different gradients or parameters")
+	}
+}
+
+// workerLines returns the results of one worker.
+func workerLines(out string, rank int, kind string) (list []string) {
+	prefix := fmt.Sprintf("[worker %d] %s", rank, kind)
+	for line := range strings.Lines(out) {
+		if rest, ok := strings.CutPrefix(line, prefix); ok {
+			list = append(list, rest)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+var pipeOverlap = flag.Bool("pipeline.overlap", false,
+	"measure the throughput of two stages on a core each; wants a quiet machine")
+
+// TestPipelineOverlaps compares two stages on a core each with the same stages in turn: with 8
+// micro-batches they have at least 1.6 times the throughput. The best of several runs counts.
+func TestPipelineOverlaps(t *testing.T) {
+	if !*pipeOverlap {
+		t.Skip("a measurement: -pipeline.overlap runs it")
+	}
+	best := map[string]int{}
+	for range 4 {
+		for _, turn := range []string{"", "1"} {
+			out, err := pipeJob(t, 2, "PIPE_STAGES=2", "PIPE_AUTO=1", "PIPE_TURN="+turn,
+				"PIPE_BATCH=64", "PIPE_STEPS=5", "PIPE_SIZE=64", "PIPE_QUIET=1", "PIPE_PIN=1",
+				"PIPE_NOSAVE=1")
+			if err != nil {
+				t.Fatalf("%v\n%s", err, tail(out, 40))
+			}
+			slowest := slices.Max(numbersOf(out, "time"))
+			if old, ok := best[turn]; !ok || slowest < old {
+				best[turn] = slowest
+			}
+		}
+	}
+	ratio := float64(best["1"]) / float64(best[""])
+	t.Logf("4 steps of 64 samples: overlapping %v, in turn %v: %.2f times the throughput",
+		time.Duration(best[""]), time.Duration(best["1"]), ratio)
+	if ratio < 1.6 {
+		t.Errorf("%.2f times the throughput, want at least 1.6", ratio)
 	}
 }

@@ -71,7 +71,6 @@ type pipe struct {
 	mates   *pipeline.Mates
 	replica int // number of the pipeline
 	number  int // stage of this process
-	rounds  int // batches so far, which place the random numbers
 	batch   int // samples of a batch of this pipeline
 	plan    *cut.Plan
 	stages  []*pipeline.Stage // the stage of this process; without a job all stages

@@ -109,12 +109,13 @@ func (m *Mates) end() error {
 // schedulerAddr returns an address for the scheduler of a stage, of the same kind as the address of
 // the job's scheduler.
 func schedulerAddr(c *kvstore.JobConfig, stage int) (string, error) {
-	kind, rest, _ := strings.Cut(c.Scheduler, ":")
+	first, _, _ := strings.Cut(c.Scheduler, ",")
+	kind, rest, _ := strings.Cut(first, "://")
 	switch kind {
 	case "tcp":
 		return tcpAddr(rest)
 	case "ipc":
-		return fmt.Sprintf("ipc:%s/stage%d", path.Dir(rest), stage), nil
+		return fmt.Sprintf("ipc://%s/stage%d", path.Dir(rest), stage), nil
 	}
 	return fmt.Sprintf("%s-stage%d", c.Scheduler, stage), nil
 }
@@ -122,8 +123,7 @@ func schedulerAddr(c *kvstore.JobConfig, stage int) (string, error) {
 // tcpAddr returns a free port at the address by which this machine reaches a scheduler. Another
 // program may take the port first; then the scheduler reports it.
 func tcpAddr(scheduler string) (string, error) {
-	peer, _, _ := strings.Cut(strings.TrimPrefix(scheduler, "//"), ",")
-	route, err := net.Dial("udp", peer)
+	route, err := net.Dial("udp", scheduler)
 	if err != nil {
 		return "", fmt.Errorf("pipeline: scheduler %s: %w", scheduler, err)
 	}

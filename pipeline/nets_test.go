@@ -6,7 +6,6 @@ import (
 
 	"gomx/device"
 	"gomx/dtype"
-	"gomx/internal/nettest"
 	"gomx/op"
 	"gomx/pipeline/cut"
 	sym "gomx/symbol"
@@ -120,13 +119,13 @@ func TestNetworks(t *testing.T) {
 				t.Fatal(err)
 			}
 			trial.bind.NoFusion = true
-			compare(t, trial.staged(t, p), trial.whole(t), nettest.SameBits)
+			compare(t, trial.staged(t, p), trial.whole(t), exact())
 			trial.bind.NoFusion = false
 			trial.bind.Without = []string{"adopt-trained-convolutions", "fuse-trained-activation"}
 			got := trial.staged(t, p)
 			trial.bind.Group2Ctx = map[string]device.Device{"g0": device.CPU(), "g1": {ID: 1},
 				"g2": {ID: 2}}
-			compare(t, got, trial.whole(t), nettest.SameBits)
+			compare(t, got, trial.whole(t), exact())
 		})
 	}
 }

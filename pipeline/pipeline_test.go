@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gomx/compile"
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/graph"
 	"gomx/internal/nettest"
@@ -261,6 +262,15 @@ func compare(t *testing.T, got, want nettest.Outcome, same func(*testing.T, stri
 	}
 }
 
+// exact returns the comparison with the uncut graph. The reference kernel rounds a sum of three
+// gradients once, and a sum in two stages twice, so without the kernels in C results are close only.
+func exact() func(*testing.T, string, []float32, []float32) {
+	if device.MaxTier() < device.TierC {
+		return nettest.Alike
+	}
+	return nettest.SameBits
+}
+
 // scaled multiplies all results.
 func scaled(res nettest.Outcome, by float32) nettest.Outcome {
 	for _, v := range res {
@@ -328,7 +338,7 @@ func TestRandomCuts(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := c.whole(t)
-			compare(t, c.staged(t, p), want, nettest.SameBits)
+			compare(t, c.staged(t, p), want, exact())
 			c.bind.NoFusion = false
 			// Sums over micro-batches have more rounding than the values that Alike is made for.
 			compare(t, scaled(c.staged(t, p), 1/float32(c.micros)), scaled(want,
