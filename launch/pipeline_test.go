@@ -232,11 +232,7 @@ func pipeJob(t *testing.T, workers int, env ...string) (string, error) {
 
 // lines returns the sorted results in an output, without the names of the workers.
 func lines(out string) []string {
-	var list []string
-	for _, m := range regexp.MustCompile(`(?m)(gradient|parameter|state) .*$`).FindAllString(out,
-		-1) {
-		list = append(list, m)
-	}
+	list := regexp.MustCompile(`(?m)(gradient|parameter|state) .*$`).FindAllString(out, -1)
 	slices.Sort(list)
 	return slices.Compact(list)
 }

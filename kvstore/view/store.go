@@ -86,6 +86,6 @@ func Open(addr string, job uint64) (Store, error) {
 		return nil, fmt.Errorf("view: store %q: the program does not contain the client of etcd: "+
 			"its main package must import _ \"gomx/kvstore/view/etcd\"", addr)
 	}
-	return nil, fmt.Errorf("view: store %q, want an address that begins with %s:", addr,
-		strings.Join(known, ": or "))
+	return nil, fmt.Errorf("view: store %q, want an address that begins with %s",
+		addr, strings.Join(known, ": or ")+":")
 }
