@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,6 +133,12 @@ func checksum(v []float32) uint32 {
 // alone computes the wanted output of trainPlay's jobs.
 func alone(t *testing.T, workers, steps int) map[string]uint32 {
 	t.Helper()
+	return aloneSteps(t, slices.Repeat([]int{workers}, steps))
+}
+
+// aloneSteps does the same for a job of which step i has workers[i] workers.
+func aloneSteps(t *testing.T, workers []int) map[string]uint32 {
+	t.Helper()
 	sums := map[string]uint32{}
 	for key, n := range trainSize {
 		u, err := optimizer.NewUpdater(optimizer.SGD{LR: 0.125, Momentum: 0.5}, nil)
@@ -139,9 +146,9 @@ func alone(t *testing.T, workers, steps int) map[string]uint32 {
 			t.Fatal(err)
 		}
 		w := nd.Ones(nd.Shape{n})
-		for step := range steps {
+		for step, count := range workers {
 			g := make([]float32, n)
-			for r := range workers {
+			for r := range count {
 				for i := range g {
 					g[i] += pushed(key, r, step, i)
 				}
@@ -172,8 +179,14 @@ func trainJob(workers, servers, replicas, steps int, out *safeBuffer) launch.Loc
 // checkResults compares the output of every worker with the output of one process.
 func checkResults(t *testing.T, out string, workers, steps int) {
 	t.Helper()
-	for key, sum := range alone(t, workers, steps) {
-		for r := range workers {
+	checkSteps(t, out, slices.Repeat([]int{workers}, steps))
+}
+
+// checkSteps does the same for a job of which step i has workers[i] workers.
+func checkSteps(t *testing.T, out string, workers []int) {
+	t.Helper()
+	for key, sum := range aloneSteps(t, workers) {
+		for r := range workers[len(workers)-1] {
 			want := fmt.Sprintf("[worker %d] result %s %08x\n", r, key, sum)
 			if !strings.Contains(out, want) {
 				t.Errorf("output lacks %q:\n%s", want, out)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +23,14 @@ import (
 func snapshotJob(t *testing.T, dir string, workers, steps int, resume bool, env ...string) (string,
 	error) {
 	t.Helper()
+	return resizedJob(t, dir, slices.Repeat([]int{workers}, steps), resume, env...)
+}
+
+// resizedJob runs the last part of a job of which step i has counts[i] workers.
+func resizedJob(t *testing.T, dir string, counts []int, resume bool, env ...string) (string,
+	error) {
+	t.Helper()
+	workers, steps := counts[len(counts)-1], len(counts)
 	var out safeBuffer
 	l := trainJob(workers, 2, 2, steps, &out)
 	l.Snapshots, l.Resume = dir, resume
@@ -31,7 +40,7 @@ func snapshotJob(t *testing.T, dir string, workers, steps int, resume bool, env 
 	defer cancel()
 	err := l.Run(ctx)
 	if err == nil {
-		checkResults(t, out.String(), workers, steps)
+		checkSteps(t, out.String(), counts)
 	}
 	return out.String(), err
 }
@@ -55,29 +64,21 @@ func TestResume(t *testing.T) {
 	if out := run(9, true); strings.Count(out, "resumes at step 5\n") != 3 {
 		t.Errorf("want three workers that resume at step 5:\n%s", out)
 	}
-	for _, c := range []struct {
-		name    string
-		workers int
-		change  func()
-		want    string
-	}{
-		{"fewer workers", 2, func() {}, "3 workers"},
-		{"all damaged", 3, func() {
-			parts, _ := filepath.Glob(filepath.Join(dir, "job-1", "snapshot-5", "shard-*"))
-			for _, p := range parts {
-				if err := os.WriteFile(p, []byte("x"), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}, "all snapshots"},
-	} {
-		c.change()
-		out, err := snapshotJob(t, dir, c.workers, 9, true)
-		if !errors.Is(err, launch.ErrUsage) || !strings.Contains(err.Error(), c.want) ||
-			!strings.Contains(err.Error(), "snapshot-5") {
-			t.Errorf("%s: got %v, want an error that names the snapshot and %q\n%s", c.name, err,
-				c.want, out)
+	counts := append(slices.Repeat([]int{3}, 5), 2, 2, 2, 2)
+	if out, err := resizedJob(t, dir, counts, true); err != nil ||
+		strings.Count(out, "resumes at step 5\n") != 2 {
+		t.Errorf("want two workers that resume at step 5, got %v:\n%s", err, out)
+	}
+	parts, _ := filepath.Glob(filepath.Join(dir, "job-1", "snapshot-5", "shard-*"))
+	for _, p := range parts {
+		if err := os.WriteFile(p, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
 		}
+	}
+	out, err := snapshotJob(t, dir, 3, 9, true)
+	if !errors.Is(err, launch.ErrUsage) || !strings.Contains(err.Error(), "all snapshots") ||
+		!strings.Contains(err.Error(), "snapshot-5") {
+		t.Errorf("got %v, want an error that names all snapshots and snapshot-5\n%s", err, out)
 	}
 }
 
