@@ -219,6 +219,7 @@ func (g *calls) begin(c *call) {
 		l := g.links[(int(g.cfg.Rank)+1+step)%g.cfg.Workers]
 		g.contribute(c, l)
 	}
+	g.pumpAll() // before the sum is complete, which may end the call
 	for i := range k.count {
 		slice := k.first + i
 		if lo, hi := k.span(slice); lo == hi {

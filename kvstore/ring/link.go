@@ -120,14 +120,15 @@ func (g *base) lookUp(l *link, it *item) (values []byte, loan *ps.Loan) {
 	k := it.key
 	if it.kind == wire.TypeContribution {
 		c := k.call
-		if c == nil || c.round != it.round || c.err != nil {
-			return nil, nil
+		if c != nil && c.round == it.round && c.err == nil {
+			values = k.part(c.value, it.slice)
+			if !it.again && len(values) >= lentFrom {
+				loan = c.lend(l.node)
+			}
+			return values, loan
 		}
-		values = k.part(c.value, it.slice)
-		if !it.again && len(values) >= lentFrom {
-			loan = c.lend(l.node)
-		}
-		return values, loan
+		// All others have contributed before ours could leave: they get the sum.
+		it.kind = wire.TypeSum
 	}
 	values = k.sum(it.round, it.slice)
 	if r := &k.rounds[it.round&1]; values != nil && !it.again && len(values) >= lentFrom &&

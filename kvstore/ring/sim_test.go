@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -360,6 +361,35 @@ func TestRounds(t *testing.T) {
 			if p.fault != nil || p.Stats().Refused > 0 || p.Stats().Calls > 0 {
 				t.Fatalf("seed %d: worker %d: %v, %+v", seed, p.rank, p.fault, p.Stats())
 			}
+		}
+	}
+}
+
+// TestNobodyAsks adds up without faults, with programs that begin their steps at different times:
+// after the first steps, no worker waits until it asks for a contribution.
+func TestNobodyAsks(t *testing.T) {
+	for seed := range runs(t) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		c := someConfig(r)
+		c.Workers, c.Window = 2+r.IntN(4), 1<<20
+		w := newWorld(t, seed, c, someSizes(r), 40)
+		t.Logf("seed %d: %+v, sizes %v", seed, w.cfg, w.sizes)
+		for slices.ContainsFunc(w.procs, func(p *proc) bool { return p.step < 5 }) {
+			w.tick()
+		}
+		var before uint64
+		for _, p := range w.procs {
+			before += p.Stats().Resends
+		}
+		began := w.now
+		w.run(100*ps.Second, nil)
+		var after uint64
+		for _, p := range w.procs {
+			after += p.Stats().Resends
+		}
+		if perStep := (w.now - began) / 36; after > before || perStep > 25*ps.Millisecond {
+			t.Fatalf("seed %d: %d values sent again, and %v ms a step, want 0 and at most 25",
+				seed, after-before, float64(perStep)/float64(ps.Millisecond))
 		}
 	}
 }

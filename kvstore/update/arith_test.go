@@ -8,7 +8,9 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/update"
+	"gomx/optimizer"
 )
 
 // TestSumsAreThoseOfTheProtocol compares the fast sum of float32 values with the protocol's own,
@@ -38,4 +40,51 @@ func TestSumsAreThoseOfTheProtocol(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStatePassesOn gives a state to a process that has no optimizer yet, and wants it to pass the
+// state on: another process may ask for it at that time.
+func TestStatePassesOn(t *testing.T) {
+	o := optimizer.Adam{LR: 0.1}
+	spec, err := (&update.Spec{Names: []string{"w"}}).Encode(1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := ps.ID{}
+	step := func(u *update.Updater, w []byte) []byte {
+		t.Helper()
+		out := make([]byte, len(w))
+		u.Update(server.Update{ID: id, DType: dtype.Float32, Dst: out, Value: w,
+			Grad: []byte{0, 0, 0x80, 0x3f}, Contributors: 1, Count: 1})
+		return out
+	}
+	first := newUpdater(t)
+	if err := first.SetSpec(spec); err != nil {
+		t.Fatal(err)
+	}
+	w := step(first, make([]byte, 4))
+	state := first.AppendState(nil, id)
+	between, last := newUpdater(t), newUpdater(t)
+	if err := between.SetState(id, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := last.SetState(id, between.AppendState(nil, id)); err != nil {
+		t.Fatal(err)
+	}
+	if err := last.SetSpec(spec); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := step(last, w), step(first, w); !bytes.Equal(got, want) {
+		t.Errorf("value %v after a step with the state that was passed on, want %v", got, want)
+	}
+}
+
+func newUpdater(t *testing.T) *update.Updater {
+	t.Helper()
+	u, err := update.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = u.Close() })
+	return u
 }

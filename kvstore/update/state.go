@@ -19,14 +19,16 @@ import (
 // ProgressSize is the length in bytes of the numbers of optimizer.Progress.
 const ProgressSize = 2*8 + 4*8
 
-// AppendState implements server.Updater.
+// AppendState implements server.Updater. A state that waits for its optimizer is passed on as it is.
 func (u *Updater) AppendState(dst []byte, id ps.ID) []byte {
 	s := u.slots[id]
 	switch {
-	case s == nil || u.updater == nil:
+	case s == nil:
 		return dst
 	case s.pending != nil:
 		return append(dst, s.pending...)
+	case u.updater == nil:
+		return dst
 	}
 	p := u.updater.Progress(index(id))
 	le := binary.LittleEndian
