@@ -16,9 +16,10 @@ type Host struct {
 	Ways      map[string]*Way `json:"ways"`    // by the names of Ways
 	// Codecs has the times per element of a compressed gradient, by the name of the code.
 	Codecs map[string]Codec `json:"codecs"`
-	Copy   float64          `json:"copy"`   // bytes per second of a copy in memory
-	Update float64          `json:"update"` // seconds per byte of a parameter, of SGD on a worker
-	Memory HostMemory       `json:"memory"`
+	Copy   float64          `json:"copy"` // bytes per second of a copy in memory
+	// Updates are the times in which a worker of the allreduce store changes a key by its sum.
+	Updates []Update   `json:"updates,omitempty"`
+	Memory  HostMemory `json:"memory"`
 	// RingMemory is the memory of jobs with the allreduce store.
 	RingMemory HostMemory `json:"ring_memory,omitempty"`
 }
@@ -52,6 +53,12 @@ type Point struct {
 	Bytes   float64 `json:"bytes"`   // of the slice
 	Worker  float64 `json:"worker"`  // of a worker: to send the gradient and to receive the value
 	Server  float64 `json:"server"`  // of the server, for all workers together
+}
+
+// Update is the time in which an optimizer changes a key of a size.
+type Update struct {
+	Bytes   float64 `json:"bytes"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Codec is the cost of a code of compressed gradients, in seconds per element.
@@ -115,6 +122,15 @@ func (w *Way) cost(list []Point, workers int, bytes float64) (worker, server flo
 	worker = surface(list, at, func(p *Point) float64 { return p.Worker }, workers, bytes)
 	server = surface(list, at, func(p *Point) float64 { return p.Server }, workers, bytes)
 	return max(0, worker), max(0, server)
+}
+
+// update returns the time in which a worker of the allreduce store changes a key of some bytes.
+func (h *Host) update(bytes float64) float64 {
+	var l line
+	for _, u := range h.Updates {
+		l.add(u.Bytes, u.Seconds)
+	}
+	return max(0, l.at(bytes))
 }
 
 // of returns the memory that a store adds to each of so many workers, and the memory of a server

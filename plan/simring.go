@@ -39,8 +39,7 @@ func layoutRing(n *Network, workers int) (keys []ringKey, buckets []int64, membe
 			members[open]++
 		} else {
 			open = -1
-			part := (k.bytes + int64(workers) - 1) / int64(workers)
-			each := max(1, (part+ringSlice-1)/ringSlice)
+			each := ringEach(k.bytes, workers)
 			count := uint16(int64(workers) * each)
 			for s := range count {
 				lo, hi := wire.Range(uint64(k.bytes), s, count)
@@ -50,6 +49,22 @@ func layoutRing(n *Network, workers int) (keys []ringKey, buckets []int64, membe
 		keys = append(keys, k)
 	}
 	return keys, buckets, members
+}
+
+// ringEach returns the number of slices that each worker owns of a key of some bytes.
+func ringEach(bytes int64, workers int) int64 {
+	part := (bytes + int64(workers) - 1) / int64(workers)
+	return max(1, (part+ringSlice-1)/ringSlice)
+}
+
+// RingMessages returns the number of messages that a worker of the allreduce store sends for a key
+// of some bytes alone, which is the number that it receives, and the bytes of each.
+func RingMessages(bytes int64, workers int) (count int, size float64) {
+	if bytes <= ringDirect {
+		return workers - 1, float64(bytes)
+	}
+	each := ringEach(bytes, workers)
+	return 2 * (workers - 1) * int(each), float64(bytes) / float64(int64(workers)*each)
 }
 
 // ringTraffic returns the traffic of worker 0 in a step.
@@ -82,6 +97,7 @@ type ring struct {
 	buckets []int64
 	members []int
 	open    map[ringPlace]int // contributions that have come, or keys that wait in a bucket
+	updates []lane            // by worker: the optimizer changes one key after the other
 }
 
 // ringPlace is a place where contributions are counted.
@@ -94,6 +110,9 @@ type ringPlace struct {
 func (s *simulation) newRing() *ring {
 	r := &ring{s: s, open: map[ringPlace]int{}}
 	r.keys, r.buckets, r.members = layoutRing(s.net, s.job.Workers)
+	for _, w := range s.workers {
+		r.updates = append(r.updates, lane{machine: s.machines[w.machine], width: 1})
+	}
 	return r
 }
 
@@ -185,8 +204,9 @@ func (r *ring) sum(w *simWorker, k int) {
 
 // update lets the optimizer of a worker change a key.
 func (r *ring) update(w *simWorker, k int) {
-	seconds := r.s.host.Update * float64(r.keys[k].bytes) * r.s.effects.compute
-	w.compute.push(1, &task{left: seconds, compute: true, done: func() { w.exchanged(k) }})
+	seconds := r.s.host.update(float64(r.keys[k].bytes)) * r.s.effects.compute
+	r.updates[w.rank].push(-k, &task{left: seconds, compute: true,
+		done: func() { w.exchanged(k) }})
 }
 
 // send sends a message between workers.

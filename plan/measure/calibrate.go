@@ -10,8 +10,6 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/compress"
-	nd "gomx/ndarray"
-	"gomx/optimizer"
 	"gomx/plan"
 	sym "gomx/symbol"
 )
@@ -44,10 +42,10 @@ func (m *Measurer) Host(ctx context.Context, version string) (*plan.Host, error)
 			return nil, fmt.Errorf("%s, %d workers: %w", c.way, c.workers, err)
 		}
 	}
-	h.Copy = copyRate()
-	if h.Update, err = updateCost(ctx); err != nil {
+	if err := m.rings(ctx, h, bare); err != nil {
 		return nil, err
 	}
+	h.Copy = copyRate()
 	return h, codecs(h)
 }
 
@@ -205,29 +203,6 @@ func copyRate() float64 {
 		best = max(best, size/time.Since(start).Seconds())
 	}
 	return best
-}
-
-// updateCost measures SGD in this process, in seconds per byte of the parameters.
-func updateCost(ctx context.Context) (float64, error) {
-	u, err := optimizer.NewUpdater(optimizer.SGD{LR: 1e-3}, []string{"w"})
-	if err != nil {
-		return 0, err
-	}
-	w, g := nd.Zeros(nd.Shape{4 << 20}), nd.Ones(nd.Shape{4 << 20})
-	best := 0.0
-	for i := range 6 {
-		start := time.Now()
-		if err := u.Update(0, w, g); err != nil {
-			return 0, err
-		}
-		if err := w.Wait(ctx); err != nil {
-			return 0, err
-		}
-		if s := time.Since(start).Seconds() / float64(w.Bytes()); i == 1 || i > 1 && s < best {
-			best = s
-		}
-	}
-	return best, nil
 }
 
 // codecs measures the codes of compressed gradients.

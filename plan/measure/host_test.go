@@ -26,13 +26,17 @@ func TestHost(t *testing.T) {
 				t.Errorf("%s: point %+v, want positive times", name, p)
 			}
 		}
+		if len(w.Rings) != 3 || w.Rings[2].Worker <= w.Rings[0].Worker {
+			t.Errorf("%s: messages of %s %+v, want three points, and large ones slower", name,
+				plan.StoreRing, w.Rings)
+		}
 		first, last := w.Points[0], w.Points[2]
 		if last.Worker < 2*first.Worker || last.Server < 2*first.Server {
 			t.Errorf("%s: %v bytes cost %v, %v bytes %v", name, last.Bytes, last, first.Bytes,
 				first)
 		}
 	}
-	if len(h.Memory) < 4 || h.Memory[0].Server < 1<<20 || h.Update <= 0 || h.Copy <= 0 ||
+	if len(h.Memory) < 4 || h.Memory[0].Server < 1<<20 || len(h.Updates) != 3 || h.Copy <= 0 ||
 		len(h.Codecs) != 4 {
 		t.Errorf("calibration %+v", h)
 	}
