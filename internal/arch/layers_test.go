@@ -29,7 +29,7 @@ kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/
 device/cpu device/cpu/pure device/cuda device/null  kvstore/ps/node   a place in a job
 kvstore/ps  kvstore/transport  kvstore/view   vocabulary of the protocol; the transport interface; where the scheduler's view is kept
 engine                                    drives engine/core with workers and lanes
-engine/core  memplan  kvstore/wire  kvstore/compress  pipeline/flow   wire: messages, shared by ps and transports; compress: codes of gradients
+engine/core  memplan  kvstore/wire  kvstore/compress  kvstore/transport/bulk/gcm  pipeline/flow   wire: messages, shared by ps and transports; compress: codes of gradients; gcm: a cipher
 device
 dtype  io/image  launch/{rank,network,image}
 `

@@ -1,0 +1,197 @@
+package gcm
+
+import (
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/cpu"
+)
+
+// wide reports whether the processor and the system have the instructions.
+var wide = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &&
+	cpu.X86.HasAVX512VAES && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasAES
+
+// block is 16 bytes.
+type block [16]byte
+
+// schedule are the 15 round keys of AES-256.
+type schedule [15 * 16]byte
+
+// step is the number of bytes that ctr and ghash take at a time: 16 blocks.
+const step = 256
+
+// aead is AES-256-GCM. It implements cipher.AEAD.
+//
+// Elements of the field of GHASH are numbers of 128 bits, little-endian in memory, whose highest bit
+// is the coefficient of x^0. With bits in this order the product of two elements without carries is
+// the product times x; therefore powers are kept divided by x.
+type aead struct {
+	keys schedule
+	// powers of the hash key, from the 16th to the first, and zeros behind: the last n blocks of a
+	// text are multiplied by the powers from the nth on, and zeros follow them
+	powers [31]block
+}
+
+func newWide(key []byte) cipher.AEAD {
+	a := &aead{}
+	a.expand(key)
+	var zeros [step]byte
+	var counter block
+	ctr(&a.keys, &counter, &zeros[0], &zeros[0], step)
+	high, low := binary.BigEndian.Uint64(zeros[:]), binary.BigEndian.Uint64(zeros[8:])
+	carry := -(high >> 63) // divides by x, which is x^127 + x^6 + x + 1 if a bit falls out
+	high, low = high<<1|low>>63, low<<1
+	first := &a.powers[15]
+	binary.LittleEndian.PutUint64(first[:], low^carry&1)
+	binary.LittleEndian.PutUint64(first[8:], high^carry&0xc200000000000000)
+	clear(zeros[:])
+	for i := 14; i >= 0; i-- {
+		a.powers[i] = a.powers[i+1]
+		ghash(first, &a.powers[i], &zeros[0], step)
+	}
+	return a
+}
+
+// expand computes the round keys (FIPS 197, section 5.2).
+func (a *aead) expand(key []byte) {
+	le := binary.LittleEndian
+	copy(a.keys[:], key)
+	rcon := uint32(1)
+	for i := 8; i < 60; i++ {
+		w := le.Uint32(a.keys[4*i-4:])
+		switch i % 8 {
+		case 0:
+			w = subWord(w)
+			w = (w>>8 | w<<24) ^ rcon
+			rcon <<= 1
+		case 4:
+			w = subWord(w)
+		}
+		le.PutUint32(a.keys[4*i:], w^le.Uint32(a.keys[4*i-32:]))
+	}
+}
+
+// NonceSize implements cipher.AEAD.
+func (*aead) NonceSize() int { return nonceSize }
+
+// Overhead implements cipher.AEAD.
+func (*aead) Overhead() int { return sealSize }
+
+// Seal implements cipher.AEAD.
+func (a *aead) Seal(dst, nonce, plain, data []byte) []byte {
+	check(nonce)
+	at := len(dst)
+	dst = room(dst, len(plain)+sealSize)
+	out := dst[at:]
+	a.crypt(out, plain, nonce)
+	s := a.seal(out[:len(plain)], nonce, data)
+	copy(out[len(plain):], s[:])
+	return dst
+}
+
+var errOpen = errors.New("gcm: message authentication failed")
+
+// Open implements cipher.AEAD. It writes nothing to dst when it returns an error.
+func (a *aead) Open(dst, nonce, sealed, data []byte) ([]byte, error) {
+	check(nonce)
+	n := len(sealed) - sealSize
+	if n < 0 {
+		return nil, errOpen
+	}
+	s := a.seal(sealed[:n], nonce, data)
+	if subtle.ConstantTimeCompare(s[:], sealed[n:]) != 1 {
+		return nil, errOpen
+	}
+	at := len(dst)
+	dst = room(dst, n)
+	a.crypt(dst[at:], sealed[:n], nonce)
+	return dst, nil
+}
+
+func check(nonce []byte) {
+	if len(nonce) != nonceSize {
+		panic(fmt.Sprintf("gcm: nonce of %d bytes, want %d", len(nonce), nonceSize))
+	}
+}
+
+// room makes a slice longer by n bytes.
+func room(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b[:len(b)+n]
+	}
+	return append(b, make([]byte, n)...)
+}
+
+// counterOf returns the block of a nonce and a number, with the number as ctr wants it.
+func counterOf(nonce []byte, n uint32) (b block) {
+	copy(b[:], nonce)
+	binary.LittleEndian.PutUint32(b[nonceSize:], n)
+	return b
+}
+
+// crypt encrypts or decrypts src into dst, which may be the same memory.
+func (a *aead) crypt(dst, src, nonce []byte) {
+	n := len(src) &^ (step - 1)
+	if n > 0 {
+		c := counterOf(nonce, 2)
+		ctr(&a.keys, &c, &dst[0], &src[0], n)
+	}
+	if rest := len(src) - n; rest > 0 {
+		c := counterOf(nonce, uint32(2+n/16))
+		var b [step]byte
+		copy(b[:], src[n:])
+		ctr(&a.keys, &c, &b[0], &b[0], step)
+		copy(dst[n:], b[:rest])
+	}
+}
+
+// seal computes the seal of an encrypted text and of additional data.
+func (a *aead) seal(text, nonce, data []byte) (s block) {
+	var sum block
+	a.hash(&sum, data)
+	a.hash(&sum, text)
+	var lengths block
+	binary.BigEndian.PutUint64(lengths[:], uint64(len(data))*8)
+	binary.BigEndian.PutUint64(lengths[8:], uint64(len(text))*8)
+	a.hash(&sum, lengths[:])
+	var mask [step]byte
+	c := counterOf(nonce, 1)
+	ctr(&a.keys, &c, &mask[0], &mask[0], step)
+	for i := range s {
+		s[i] = sum[15-i] ^ mask[i]
+	}
+	return s
+}
+
+// hash takes bytes, with zeros behind them up to a whole block, into a sum.
+func (a *aead) hash(sum *block, b []byte) {
+	n := len(b) &^ (step - 1)
+	if n > 0 {
+		ghash(&a.powers[0], sum, &b[0], n)
+	}
+	if rest := len(b) - n; rest > 0 {
+		var last [step]byte
+		copy(last[:], b[n:])
+		ghash(&a.powers[16-(rest+15)/16], sum, &last[0], step)
+	}
+}
+
+// subWord applies the S-box of AES to each byte, in time that does not depend on them.
+//
+//go:noescape
+func subWord(w uint32) uint32
+
+// ctr encrypts n bytes, a multiple of step and more than 0, by counter mode. The last 4 bytes of
+// counter are a little-endian number, which is big-endian in the encrypted blocks.
+//
+//go:noescape
+func ctr(keys *schedule, counter *block, dst, src *byte, n int)
+
+// ghash takes n bytes, a multiple of step and more than 0, into a sum. The first of 16 blocks is
+// multiplied by the first of 16 powers, and so on.
+//
+//go:noescape
+func ghash(powers, sum *block, data *byte, n int)
