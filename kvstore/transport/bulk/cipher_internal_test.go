@@ -22,7 +22,8 @@ import (
 )
 
 // The benchmarks of this file are the measurements of docs/rfc/encryption.md: the rate of AES-GCM,
-// and rounds between two processes over plain TCP, over TLS 1.3, and over frames of our own.
+// and rounds between two processes over plain TCP, over TLS 1.3, over the records of lines, and
+// over simple frames of several sizes.
 
 // BenchmarkGCM seals and opens 1 MB.
 func BenchmarkGCM(b *testing.B) {
@@ -62,7 +63,7 @@ func newGCM(t testing.TB, key int) cipher.AEAD {
 }
 
 // framed seals frames with AES-256-GCM: a length of 4 bytes, which is authenticated, and the sealed
-// bytes. The nonce counts frames. It is the alternative to TLS that the benchmarks compare.
+// bytes. The nonce counts frames.
 type framed struct {
 	net.Conn
 	in, out   cipher.AEAD
@@ -120,6 +121,8 @@ func protect(t testing.TB, way string, c net.Conn, server bool) io.ReadWriter {
 	switch {
 	case way == "plain":
 		return c
+	case way == "line":
+		return newPlainLine(t, c)
 	case strings.HasPrefix(way, "framed"):
 		var kib int
 		fmt.Sscanf(way, "framed%d", &kib)
@@ -138,37 +141,38 @@ func protect(t testing.TB, way string, c net.Conn, server bool) io.ReadWriter {
 	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true,
 		DynamicRecordSizingDisabled: true, SessionTicketsDisabled: true,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: secret}}}
-	if way == "tls" && server {
-		return tls.Server(c, config)
-	} else if way == "tls" {
-		return tls.Client(c, config)
-	}
-	s := newStream(c)
-	conn := tls.Client(s, config)
 	if server {
-		conn = tls.Server(s, config)
+		return tls.Server(c, config)
 	}
-	return flushed{conn, s}
+	return tls.Client(c, config)
 }
 
-// flushed is TLS over a stream, as lines use it.
-type flushed struct {
-	*tls.Conn
-	s *stream
+// plainLine carries bytes in the records of lines, with keys of zeros.
+type plainLine struct {
+	w *writer
+	*reader
 }
 
-func (f flushed) Write(b []byte) (int, error) {
-	if err := f.Handshake(); err != nil {
-		return 0, err
+func newPlainLine(t testing.TB, c net.Conn) plainLine {
+	t.Helper()
+	key := make([]byte, keySize+nonceSize)
+	w, err := newWriter(c, key)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := f.s.buffer(true); err != nil {
-		return 0, err
+	r, err := newReader(newSocket(c), key)
+	if err != nil {
+		t.Fatal(err)
 	}
-	n, err := f.Conn.Write(b)
+	return plainLine{w, r}
+}
+
+func (l plainLine) Write(b []byte) (int, error) {
+	err := l.w.addLong(b)
 	if err == nil {
-		err = f.s.flush()
+		err = l.w.flush()
 	}
-	return n, err
+	return len(b), err
 }
 
 // echoEnv marks the process that echoes.

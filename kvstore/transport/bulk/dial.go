@@ -129,8 +129,7 @@ func (e *endpoint) dial(d *dial, p pin) (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newStream(raw)
-	conn := tls.Client(s, e.id.config(func(x pin) bool { return x == p }))
+	conn := tls.Client(&stream{Conn: raw}, e.id.config(func(x pin) bool { return x == p }))
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	defer stop()
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -147,7 +146,11 @@ func (e *endpoint) dial(d *dial, p pin) (*line, error) {
 		raw.Close()
 		return nil, fmt.Errorf("bulk: %s greets with %q, want %q", d.way.peer, b, greeting)
 	}
-	l := e.newLine(conn, s, d.way, d.way.peer)
+	l, err := e.newLine(raw, conn.ConnectionState(), d.way, d.way.peer)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
 	l.unhook = context.AfterFunc(d.ctx, func() { raw.Close() })
-	return l, s.buffer(true)
+	return l, nil
 }

@@ -105,7 +105,7 @@ func (d *door) enter(l *line) {
 	defer d.mu.Unlock()
 	list := d.open[l.peer]
 	if len(list) >= linesPerNode {
-		list[0].stream.Conn.Close() // its reading goroutine takes it out
+		list[0].conn.Close() // its reading goroutine takes it out
 	}
 	d.open[l.peer] = append(list, l)
 }
@@ -130,7 +130,7 @@ func (d *door) close() {
 	}
 	for _, list := range d.open {
 		for _, l := range list {
-			l.stream.Conn.Close()
+			l.conn.Close()
 		}
 	}
 }
@@ -178,9 +178,8 @@ func (e *endpoint) serve(raw net.Conn) {
 
 // welcome carries out a handshake. It returns nil for a peer whose certificate is not pinned.
 func (e *endpoint) welcome(raw net.Conn) (*line, pin) {
-	s := newStream(raw)
 	var peer wire.Node
-	conn := tls.Server(s, e.id.config(func(x pin) bool {
+	conn := tls.Server(&stream{Conn: raw}, e.id.config(func(x pin) bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		peer = e.pins.owner[x]
@@ -190,11 +189,15 @@ func (e *endpoint) welcome(raw net.Conn) (*line, pin) {
 	if raw.SetDeadline(deadline) != nil || conn.Handshake() != nil {
 		return nil, pin{}
 	}
-	if _, err := conn.Write([]byte(greeting)); err != nil || raw.SetDeadline(time.Time{}) != nil ||
-		s.buffer(true) != nil {
+	if _, err := conn.Write([]byte(greeting)); err != nil || raw.SetDeadline(time.Time{}) != nil {
 		return nil, pin{}
 	}
-	return e.newLine(conn, s, nil, peer), pinOf(conn.ConnectionState())
+	state := conn.ConnectionState()
+	l, err := e.newLine(raw, state, nil, peer)
+	if err != nil {
+		return nil, pin{}
+	}
+	return l, pinOf(state)
 }
 
 // wayOf is the way to a process that has dialed. If the process's last line has ended in order, the

@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"runtime"
@@ -151,15 +152,28 @@ func TestAnothersName(t *testing.T) {
 	e.mu.Lock()
 	e.pins.add(someWorker, id.pin)
 	e.mu.Unlock()
-	conn, err := tls.Dial("tcp", e.door.addr, id.config(func(pin) bool { return true }))
+	raw, err := net.Dial("tcp", e.door.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer raw.Close()
+	conn := tls.Client(&stream{Conn: raw}, id.config(func(pin) bool { return true }))
+	if err := conn.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	state := conn.ConnectionState()
+	k, err := keysOf(&state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWriter(raw, k.dialer)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, from := range []wire.Node{{Role: wire.Worker, Rank: 1}, {Role: wire.Scheduler},
 		someWorker} {
 		m := wire.Message{Type: wire.TypePush, Job: 1, From: from, Incarnation: 1}
-		if _, err := conn.Write(m.AppendHeader(nil)); err != nil {
+		if err := errors.Join(w.add(m.AppendHeader(nil)), w.end(), w.flush()); err != nil {
 			t.Fatal(err)
 		}
 	}

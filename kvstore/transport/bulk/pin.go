@@ -51,7 +51,7 @@ func (id *identity) wipe() {
 }
 
 // protocol is the application protocol of a line, with the version of its format.
-const protocol = "gomx-bulk/1"
+const protocol = "gomx-bulk/2"
 
 // errNotPinned means that a certificate is not the one that the base transport announced.
 var errNotPinned = errors.New("bulk: certificate is not pinned")
