@@ -19,13 +19,15 @@ const bootstrap = `exec sh -c 'exec 3<&0; n=$(printf "\nx"); n=${n%x}; s=; ` +
 const endOfScript = "#end"
 
 // supervise is the last part of the script: it runs "$@" and the signals that come by descriptor 3.
-// The folder $keys is empty text if there are no keys.
+// The folder $keys is empty text if there are no keys. When the launcher has died, the subshell does
+// its work to the end, because it ignores the signal that ends it otherwise.
 const supervise = `
 end() { kill -"$1" -$p || kill -"$1" $p; }
 setsid "$@" 3<&- </dev/null &
 p=$!
 (
 	while IFS= read -r l <&3; do end "$l"; done
+	trap "" TERM
 	end TERM
 	i=0
 	while kill -0 -$p && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
@@ -38,7 +40,8 @@ exec 3<&-
 wait $p
 c=$?
 exec 2>/dev/null
-kill -KILL $w -$p
+kill -TERM $w
+kill -KILL -$p
 [ -z "$keys" ] || rm -rf "$keys"
 exit $c
 `

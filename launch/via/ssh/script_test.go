@@ -99,20 +99,25 @@ func TestScriptEndsGroup(t *testing.T) {
 		program string // prints the numbers of two processes
 		end     func(r *running)
 		code    int
+		dies    bool // the launcher: the script removes the folder of the job
 	}{
 		"TERM": {`sleep 600 & echo $$ $!; wait`,
-			func(r *running) { _, _ = io.WriteString(r.in, "TERM\n") }, 143},
+			func(r *running) { _, _ = io.WriteString(r.in, "TERM\n") }, 143, false},
 		"KILL": {`trap "" TERM; sleep 600 & echo $$ $!; wait; wait`,
-			func(r *running) { _, _ = io.WriteString(r.in, "TERM\nKILL\n") }, 137},
-		"launcher dies":   {`sleep 600 & echo $$ $!; wait`, func(r *running) { r.in.Close() }, 143},
-		"program ignores": {`trap "" TERM; sleep 600 & echo $$ $!; wait; wait`, func(r *running) { r.in.Close() }, 137},
+			func(r *running) { _, _ = io.WriteString(r.in, "TERM\nKILL\n") }, 137, false},
+		"launcher dies": {`sleep 600 & echo $$ $!; wait`,
+			func(r *running) { r.in.Close() }, 143, true},
+		"program ignores": {`trap "" TERM; sleep 600 & echo $$ $!; wait; wait`,
+			func(r *running) { r.in.Close() }, 137, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shells(t, func(t *testing.T, shell string) {
 				log := filepath.Join(t.TempDir(), "pids")
+				scratch := filepath.Join(t.TempDir(), "job")
 				r := runScript(t, shell, launch.Process{Program: []string{"sh", "-c",
-					"exec >" + quote(log) + "; " + c.program}}, "")
+					"exec >" + quote(log) + "; " + c.program}, Env: []string{"GOMX_DIR=" + scratch}},
+					scratch)
 				var pids []int
 				for deadline := time.Now().Add(20 * time.Second); len(pids) < 2; {
 					b, _ := os.ReadFile(log)
@@ -135,6 +140,15 @@ func TestScriptEndsGroup(t *testing.T) {
 				_ = r.cmd.Wait()
 				if code := r.cmd.ProcessState.ExitCode(); code != c.code {
 					t.Errorf("exit code %d, want %d: %s", code, c.code, r.out.String())
+				}
+				for deadline := time.Now().Add(20 * time.Second); c.dies; {
+					if _, err := os.Stat(scratch); os.IsNotExist(err) {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatal("the folder of the job is left")
+					}
+					time.Sleep(5 * time.Millisecond)
 				}
 				for _, pid := range pids {
 					for deadline := time.Now().Add(20 * time.Second); alive(pid); {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,7 +37,7 @@ func TestSSHTrains(t *testing.T) {
 		"names": {[]string{a.Name, b.Name}, []string{"--ports", "29400-29409"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			logs := t.TempDir()
+			before, logs := folders(), t.TempDir()
 			args, out := m.Args(t)
 			flags := append([]string{"launch", "--via", "ssh", "--hosts", daemons.HostsFile(t,
 				c.lines...), "-n", "2", "-s", "2", "--threads", "1", "--logs", logs},
@@ -59,7 +60,7 @@ func TestSSHTrains(t *testing.T) {
 			if !bytes.Contains(text, []byte("[worker 1] digits")) {
 				t.Errorf("no line of worker 1 with its name:\n%s", text)
 			}
-			checkEmpty(t, n, "at the end")
+			checkEmpty(t, n, before, "at the end")
 		})
 	}
 }
@@ -78,15 +79,22 @@ func programs(n *hosts.Net) (list []string) {
 	return list
 }
 
-// checkEmpty waits until no process of a job is left on the hosts, and no folder.
-func checkEmpty(t *testing.T, n *hosts.Net, when string) {
+// folders returns the folders of jobs and keys. The hosts share them with other jobs of this machine.
+func folders() (list []string) {
+	for _, pattern := range []string{"/tmp/gomx-keys-*", "/tmp/gomx-job-*"} {
+		found, _ := filepath.Glob(pattern)
+		list = append(list, found...)
+	}
+	return list
+}
+
+// checkEmpty waits until no process of a job is left on the hosts, and no folder that was not there
+// before.
+func checkEmpty(t *testing.T, n *hosts.Net, before []string, when string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		list := programs(n)
-		for _, pattern := range []string{"/tmp/gomx-keys-*", "/tmp/gomx-job-*"} {
-			left, _ := filepath.Glob(pattern)
-			list = append(list, left...)
-		}
+		list := append(programs(n), folders()...)
+		list = slices.DeleteFunc(list, func(x string) bool { return slices.Contains(before, x) })
 		if len(list) == 0 {
 			return
 		}
@@ -121,7 +129,7 @@ func TestSSHEnds(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			logs := t.TempDir()
+			before, logs := folders(), t.TempDir()
 			args, _ := m.Args(t)
 			program := append([]string{m.Program}, append(args, "--epochs", "500")...)
 			if name == "program fails" {
@@ -161,7 +169,7 @@ func TestSSHEnds(t *testing.T) {
 			if name == "SIGKILL" { // its folder is removed by the next launcher
 				defer os.RemoveAll(filepath.Join(os.TempDir(), "gomx-0"))
 			}
-			checkEmpty(t, n, "after "+name)
+			checkEmpty(t, n, before, "after "+name)
 		})
 	}
 }
