@@ -218,12 +218,12 @@ func (b *BucketSentences) Keep(n int) { b.keep = max(b.keep, n) }
 
 // ProvideData describes the data of the default bucket.
 func (b *BucketSentences) ProvideData() []Desc {
-	return []Desc{{b.c.DataName, b.shape(len(b.lengths) - 1), dtype.Float32}}
+	return []Desc{{Name: b.c.DataName, Shape: b.shape(len(b.lengths) - 1), DType: dtype.Float32}}
 }
 
 // ProvideLabel describes the labels of the default bucket.
 func (b *BucketSentences) ProvideLabel() []Desc {
-	return []Desc{{b.c.LabelName, b.shape(len(b.lengths) - 1), dtype.Float32}}
+	return []Desc{{Name: b.c.LabelName, Shape: b.shape(len(b.lengths) - 1), DType: dtype.Float32}}
 }
 
 // BatchSize returns the number of sentences in a batch.

@@ -1,51 +1,76 @@
 package io
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
-	"strconv"
+
+	"gomx/dtype"
+	"gomx/io/text"
+	nd "gomx/ndarray"
+	"gomx/op"
 )
 
-// CSVIter iterates over files of numbers separated by commas, with one sample per line. It reads
-// them into memory as float32. Without a label file all labels are 0, as in MXNet.
-func CSVIter(c TextConfig) (*Table, error) {
+// CSVConfig configures CSVIter.
+type CSVConfig struct {
+	TextConfig
+	// Storage is the storage type of the data: nd.Dense, or nd.CSR, which stores the values that
+	// are not zero and wants a DataShape of one axis.
+	Storage nd.Storage
+}
+
+// CSVIter iterates over files of numbers separated by commas, with one sample per line, as float32.
+// Without a label file all labels are 0, as in MXNet.
+func CSVIter(c CSVConfig) (*TextIter, error) {
 	if err := c.check("CSVIter"); err != nil {
 		return nil, err
 	}
-	data, err := readCSV(c.Data, c.DataShape.Size())
+	if c.Storage == nd.RowSparse || c.Storage == nd.CSR && len(c.DataShape) != 1 {
+		return nil, fmt.Errorf("io: CSVIter: data shape %v in storage %v, want default, or csr "+
+			"with one axis", c.DataShape, c.Storage)
+	}
+	data, err := openText(&c.TextConfig, c.Data, false)
 	if err != nil {
 		return nil, err
 	}
-	_, size := c.labelRow()
-	label := make([]float32, len(data)/c.DataShape.Size()*size)
+	files := []*text.Lines{data}
+	samples := csvColumn(orElse(c.DataName, "data"), c.DataShape, data)
+	if c.Storage == nd.CSR {
+		samples = csvSparse(samples.name, c.DataShape[0], data)
+	}
+	row, _ := c.labelRow()
+	labels := column{name: orElse(c.LabelName, "softmax_label"), row: row, typ: dtype.Float32,
+		n: data.Len(), fill: func(dst []byte, _ []int) { clear(dst) }}
 	if c.Label != "" {
-		if label, err = readCSV(c.Label, size); err != nil {
-			return nil, err
-		}
-	}
-	return c.table(data, label)
-}
-
-// readCSV returns the numbers of a file that has width numbers in every line.
-func readCSV(path string, width int) ([]float32, error) {
-	var values []float32
-	err := eachLine(path, func(line []byte) (err error) {
-		values, err = appendCSV(values, line, width)
-		return err
-	})
-	return values, err
-}
-
-func appendCSV(values []float32, line []byte, width int) ([]float32, error) {
-	if n := bytes.Count(line, []byte{','}) + 1; n != width {
-		return nil, fmt.Errorf("%d values, want %d", n, width)
-	}
-	for field := range bytes.SplitSeq(line, []byte{','}) {
-		v, err := strconv.ParseFloat(string(trimSpace(field)), 32)
+		lines, err := openLabels(&c.TextConfig, data, false)
 		if err != nil {
-			return nil, fmt.Errorf("found %q, want a number", field)
+			return nil, errors.Join(err, data.Close())
 		}
-		values = append(values, float32(v))
+		files = append(files, lines)
+		labels = csvColumn(labels.name, row, lines)
 	}
-	return values, nil
+	return c.iter(samples, labels, files)
+}
+
+// csvColumn returns the dense column of a file.
+func csvColumn(name string, row nd.Shape, lines *text.Lines) column {
+	size := row.Size()
+	return column{name: name, row: row, typ: dtype.Float32, n: lines.Len(),
+		read: func(dst []byte, rows []int) error {
+			values := floatsOf(dst)
+			return lines.Each(rows, func(_, i int, line []byte) error {
+				return text.CSV(line, values[i*size:(i+1)*size])
+			})
+		}}
+}
+
+// csvSparse returns the csr column of a file.
+func csvSparse(name string, width int, lines *text.Lines) column {
+	var parsed []text.Rows
+	parse := func(line []byte, to *text.Rows) error { return text.SparseCSV(line, width, to) }
+	return column{name: name, row: nd.Shape{width}, typ: dtype.Float32, n: lines.Len(),
+		prepare: func(rows []int) error { return parseRows(lines, rows, &parsed, parse) },
+		store: func(s *op.Sparse, _ []int) error {
+			storeRows(s, parsed)
+			return nil
+		}}
 }

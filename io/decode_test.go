@@ -127,6 +127,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
+// TestTextErrors reads damaged files; errors name the file, the line and the column.
 func TestTextErrors(t *testing.T) {
 	file := func(name, content string) string {
 		path := filepath.Join(t.TempDir(), name)
@@ -139,20 +140,35 @@ func TestTextErrors(t *testing.T) {
 		name, content, want string
 		svm                 bool
 	}{
-		{"width", "1,2\n1,2,3\n", ":2: 3 values, want 2", false},
-		{"number", "1,2\n\n1,x\n", `:3: found "x", want a number`, false},
+		{"width", "1,2\n1,2,3\n", "width:2:4: 3 values, want 2", false},
+		{"number", "1,2\n\n1,x\n", `number:3:3: found "x", want a number`, false},
 		{"empty", "", "no samples", false},
-		{"pair", "1 0:2\n1 nonsense\n", `:2: found "nonsense", want an index:value pair`, true},
-		{"index", "1 2:2\n", ":1: index 2, want 0 to 1", true},
-		{"label", "x 0:1\n", `:1: label "x", want a number`, true},
+		{"pair", "1 0:2\n1 nonsense\n", `pair:2:3: found "nonsense", want an index:value`, true},
+		{"index", "1 2:2\n", "index:1:3: index 2, want 0 to 1", true},
+		{"label", "# 1\nx 0:1\n", `label:2:1: found "x", want a label`, true},
+		{"blank", "\n#\n", "blank has no samples", true},
 	} {
 		cfg := dataio.TextConfig{Data: file(c.name, c.content), DataShape: nd.Shape{2}}
-		open := dataio.CSVIter
-		if c.svm {
-			open = dataio.LibSVMIter
+		open := func() (*dataio.TextIter, error) {
+			return dataio.CSVIter(dataio.CSVConfig{TextConfig: cfg})
 		}
-		if _, err := open(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+		if c.svm {
+			open = func() (*dataio.TextIter, error) {
+				return dataio.LibSVMIter(dataio.LibSVMConfig{TextConfig: cfg})
+			}
+		}
+		it, err := open()
+		for err == nil {
+			_, err = it.Next(t.Context())
+		}
+		if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if it == nil {
+			continue
+		}
+		if err := it.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

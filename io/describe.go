@@ -21,6 +21,14 @@ func (it *ImageRecords) String() string {
 	return describe("ImageRecords", it.Table)
 }
 
+// String describes the iterator by its arrays and the number of its batches.
+func (t *TextIter) String() string {
+	if t == nil {
+		return "<TextIter: nil>"
+	}
+	return describe("TextIter", t.Table)
+}
+
 // String describes the iterator by the arrays of its default bucket and the number of its batches.
 func (it *BucketSentences) String() string {
 	if it == nil {

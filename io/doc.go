@@ -11,11 +11,12 @@
 //
 // # Iterators
 //
-// An Iter returns batches until Next returns io.EOF; Reset begins the next epoch. NDArrayIter,
-// MNISTIter, CSVIter and LibSVMIter make a Table, which keeps its samples in memory, in the element
-// type of the file, and converts one batch at a time. ImageRecordIter leaves pictures in their
-// RecordIO file, and decodes and augments the pictures of a batch when Next is called
-// (ExampleImageRecordIter). ImageIter does so with augmenters of package image; ImageDetIter and
+// An Iter returns batches until Next returns io.EOF; Reset begins the next epoch. NDArrayIter and
+// MNISTIter make a Table, which keeps its samples in memory, in the element type of the file, and
+// converts one batch at a time. CSVIter and LibSVMIter leave samples in their text files, and read
+// and parse the lines of a batch when Next is called; the data of LibSVMIter are csr arrays
+// (ExampleLibSVMIter). ImageRecordIter leaves pictures in their RecordIO file, and decodes and
+// augments the pictures of a batch when Next is called (ExampleImageRecordIter). ImageIter does so with augmenters of package image; ImageDetIter and
 // ImageDetRecordIter read pictures with the boxes of objects, which change with the pictures
 // (ExampleImageDetIter). Prefetch reads ahead of an iterator in a goroutine. An iterator is used
 // by one goroutine at a time.
@@ -45,6 +46,7 @@
 //
 // # Files
 //
+// Package io/text finds and parses the lines of text files, whole or one part of them by bytes.
 // ReadIDX decodes the idx files of MNIST and similar data sets, plain or gzipped. RecordReader and
 // RecordWriter handle RecordIO. Package io/image decodes pictures; PackImages (and the command gomx
 // im2rec) packs them into RecordIO files. For damaged input, decoders return an error with the

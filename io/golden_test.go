@@ -147,10 +147,10 @@ func makeIterator(t *testing.T, g *conformance.Golden, c *goldenIterator) (datai
 	switch c.Iterator {
 	case "CSVIter":
 		text.Label = path("label_csv")
-		return dataio.CSVIter(text)
+		return dataio.CSVIter(dataio.CSVConfig{TextConfig: text})
 	case "LibSVMIter":
 		text.Label = path("label_libsvm")
-		return dataio.LibSVMIter(text)
+		return dataio.LibSVMIter(dataio.LibSVMConfig{TextConfig: text})
 	case "MNISTIter":
 		return dataio.MNISTIter(dataio.MNISTConfig{Image: g.Path(c.File), Label: path("label"),
 			BatchSize: batch, Flat: c.Kwargs["flat"].(bool)})

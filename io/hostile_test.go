@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,7 +18,7 @@ import (
 )
 
 // batches opens an iterator on files and reads all batches.
-func batches(t *dataio.Table, err error) error {
+func batches(t dataio.Iter, err error) error {
 	if err != nil {
 		return err
 	}
@@ -25,6 +26,9 @@ func batches(t *dataio.Table, err error) error {
 		if _, err := t.Next(context.Background()); err != nil {
 			break
 		}
+	}
+	if c, ok := t.(io.Closer); ok {
+		return c.Close()
 	}
 	return nil
 }
@@ -40,11 +44,30 @@ func TestHostileTexts(t *testing.T) {
 		}
 	}
 	cfg := dataio.TextConfig{Data: path, DataShape: nd.Shape{3}}
+	csv := func(s nd.Storage) func() error {
+		return func() error {
+			it, err := dataio.CSVIter(dataio.CSVConfig{TextConfig: cfg, Storage: s})
+			return batches(it, err)
+		}
+	}
+	svm := func(hash *dataio.Hashing, part, parts int) func() error {
+		return func() error {
+			c := dataio.LibSVMConfig{TextConfig: cfg, Hash: hash}
+			c.PartIndex, c.NumParts = part, parts
+			it, err := dataio.LibSVMIter(c)
+			return batches(it, err)
+		}
+	}
+	clicks := []byte("1 0:2 2:3\n0:0.5 qid:4 2:2 1 # x\n\n1\n")
 	for _, k := range []hostile.Kind{
 		{Name: "csv", Seeds: [][]byte{[]byte("1,2,3\n4,5e3,6\n-7,8,0.25\n")},
-			Decode: onDisk(func() error { return batches(dataio.CSVIter(cfg)) })},
-		{Name: "libsvm", Seeds: [][]byte{[]byte("1 0:2 2:3\n0 1:2\n1\n")},
-			Decode: onDisk(func() error { return batches(dataio.LibSVMIter(cfg)) })},
+			Decode: onDisk(csv(nd.Dense))},
+		{Name: "csv to csr", Seeds: [][]byte{[]byte("1,0,3\n4,5e3,6\n0,0,0.25\n")},
+			Decode: onDisk(csv(nd.CSR))},
+		{Name: "libsvm", Seeds: [][]byte{clicks}, Decode: onDisk(svm(nil, 0, 1))},
+		{Name: "libsvm, a part", Seeds: [][]byte{clicks}, Decode: onDisk(svm(nil, 1, 2))},
+		{Name: "libsvm, hashed", Seeds: [][]byte{clicks, []byte("1 user:7:0.5 word\n")},
+			Decode: onDisk(svm(&dataio.Hashing{}, 0, 1))},
 		{Name: ".lst", Seeds: [][]byte{[]byte("0\t1.000000\ta/b.jpg\n1\t0\t2\tc.png\n")},
 			Decode: onDisk(func() error { _, err := dataio.ReadImageList(path); return err })},
 		{Name: ".idx of records", Seeds: [][]byte{[]byte("0\t0\n1\t120\n2\t244\n")},

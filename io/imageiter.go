@@ -155,8 +155,9 @@ func (c *PictureConfig) iterate(src *pictureSource, label string, row nd.Shape,
 	sample func(dst []byte, label []float32, content []byte, given []float32,
 		r *rand.Rand) error) (*ImageRecords, error) {
 	cols := &pictureColumns{src: src, threads: c.Threads, sample: sample}
-	t, err := cols.table(Desc{orElse(c.DataName, "data"), c.DataShape, dtype.Float32},
-		Desc{label, row, dtype.Float32},
+	t, err := cols.table(Desc{Name: orElse(c.DataName, "data"), Shape: c.DataShape,
+		DType: dtype.Float32},
+		Desc{Name: label, Shape: row, DType: dtype.Float32},
 		tableOptions{c.BatchSize, c.LastBatch, c.Shuffle, c.Seed})
 	if err != nil {
 		return nil, err

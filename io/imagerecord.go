@@ -79,8 +79,9 @@ func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
 		return nil, err
 	}
 	cols := &pictureColumns{src: src, threads: c.Threads, sample: p.sample}
-	t, err := cols.table(Desc{orElse(c.DataName, "data"), c.DataShape, c.DType},
-		Desc{orElse(c.LabelName, "softmax_label"), labelRow(c.LabelWidth), dtype.Float32},
+	t, err := cols.table(Desc{Name: orElse(c.DataName, "data"), Shape: c.DataShape,
+		DType: c.DType}, Desc{Name: orElse(c.LabelName, "softmax_label"),
+		Shape: labelRow(c.LabelWidth), DType: dtype.Float32},
 		tableOptions{c.BatchSize, c.LastBatch, c.Shuffle, c.Seed})
 	if err != nil {
 		return nil, err

@@ -12,9 +12,10 @@ import (
 
 // Desc describes one array that an iterator provides, the batch axis included.
 type Desc struct {
-	Name  string
-	Shape nd.Shape
-	DType dtype.Type
+	Name    string
+	Shape   nd.Shape
+	DType   dtype.Type
+	Storage nd.Storage
 }
 
 // Batch is the input of one step of training or inference. It belongs to the iterator; the package

@@ -7,6 +7,7 @@ import (
 
 	"gomx/device"
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // NDArrayConfig configures NDArrayIter.
@@ -31,6 +32,9 @@ type NDArrayConfig struct {
 // If there are fewer samples than a batch has, Pad and Round repeat them until the batch is full,
 // and Batch.Pad counts the repetitions. Discard and RollOver, which would give no batch, are an
 // error.
+//
+// Arrays may be csr; their batches are csr too. Other than in MXNet, which wants Discard for them,
+// every treatment of the last batch works.
 func NDArrayIter(c NDArrayConfig) (*Table, error) {
 	if len(c.Data) == 0 {
 		return nil, fmt.Errorf("io: NDArrayIter: no data, want at least one array")
@@ -79,6 +83,14 @@ func arrayColumns(arrays []*nd.Array, names []string, fallback string, shuffle b
 
 // take stores array a in the column, or a copy of it.
 func (c *column) take(a *nd.Array, shuffle bool) error {
+	switch a.Storage() {
+	case nd.CSR:
+		m, err := matrixOf(a)
+		c.store = m.store
+		return err
+	case nd.RowSparse:
+		return fmt.Errorf("the array is row_sparse, want default or csr")
+	}
 	if !shuffle && a.Device().Kind == device.KindCPU {
 		c.whole = a.Slice(0, c.n) // stays valid when the caller closes a
 		return c.whole.Wait(context.Background())
@@ -88,5 +100,45 @@ func (c *column) take(a *nd.Array, shuffle bool) error {
 		return err
 	}
 	c.fill = byteRows(host, c.rowBytes())
+	return nil
+}
+
+// matrix is a copy of a csr array.
+type matrix struct {
+	starts, columns []int64
+	values          []byte
+	size            int // bytes of a value
+}
+
+// matrixOf copies a csr array.
+func matrixOf(a *nd.Array) (m matrix, err error) {
+	if m.starts, err = a.IndPtr(); err != nil {
+		return m, err
+	}
+	if m.columns, err = a.Indices(); err != nil {
+		return m, err
+	}
+	d, err := a.Data()
+	if err != nil {
+		return m, err
+	}
+	defer d.Close()
+	m.values, m.size = make([]byte, d.Bytes()), d.DType().Size()
+	return m, d.ReadBytes(context.Background(), m.values)
+}
+
+// store writes the samples of rows into a csr array.
+func (m *matrix) store(s *op.Sparse, rows []int) error {
+	n := int64(0)
+	for i, r := range rows {
+		n += m.starts[r+1] - m.starts[r]
+		s.Starts[i+1] = n
+	}
+	s.Room(int(n))
+	for i, r := range rows {
+		begin, end, to := m.starts[r], m.starts[r+1], s.Starts[i]
+		copy(s.Indices[to:], m.columns[begin:end])
+		copy(s.Bytes()[to*int64(m.size):], m.values[begin*int64(m.size):end*int64(m.size)])
+	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Resharder interface {
 // share is the part of a Table's epochs that is read. The zero value is the whole.
 type share struct {
 	set         bool
+	files       bool // the files were divided: all batches are of the part
 	part, parts int
 	exact       bool // no batch is left out
 	from        int  // batch of the whole epoch at which the present shares begin
@@ -50,6 +51,10 @@ func shareOf(part, parts, batches int) (share, error) {
 
 // Shard implements Sharder.
 func (t *Table) Shard(part, parts int) (err error) {
+	if s := t.share; s.files {
+		return fmt.Errorf("io: Shard: the samples are part %d of %d of their files already", s.part,
+			s.parts)
+	}
 	t.share, err = shareOf(part, parts, t.ord.batches())
 	return err
 }
@@ -72,7 +77,7 @@ func (b *BucketSentences) Sharded() bool { return b.share.set }
 // next returns the next batch of the part, as order.next does for the whole.
 func (t *Table) next(idx []int) (pad int, ok bool) {
 	s := &t.share
-	if s.parts <= 1 && !s.exact {
+	if s.files || s.parts <= 1 && !s.exact {
 		return t.ord.next(idx)
 	}
 	if !s.running {
@@ -99,6 +104,10 @@ func (t *Table) Reshard(part, parts, from int) error {
 		return fmt.Errorf("io: Reshard: part %d of %d, want a part below their number", part, parts)
 	}
 	o, s := t.ord, &t.share
+	if s.files {
+		return fmt.Errorf("io: Reshard: the samples are part %d of %d of their files: open them "+
+			"anew", s.part, s.parts)
+	}
 	at, whole := 0, o.batches()
 	switch {
 	case !o.used:

@@ -68,6 +68,26 @@ func resumable(t *testing.T) map[string]func() dataio.Iter {
 	for name, open := range imageIters(rec, objectFile(t, 7), 2) {
 		add(name, open)
 	}
+	clicks, labels, _, _ := clickFile(t, 23, 5)
+	for _, part := range []int{0, 1} {
+		for _, shuffle := range []bool{false, true} {
+			add(fmt.Sprintf("part %d of clicks, shuffle %v", part, shuffle),
+				func() (dataio.Iter, error) {
+					return dataio.LibSVMIter(dataio.LibSVMConfig{TextConfig: dataio.TextConfig{
+						Data: clicks, DataShape: nd.Shape{5}, BatchSize: 3, Shuffle: shuffle,
+						NumParts: 2, PartIndex: part}})
+				})
+		}
+	}
+	add("prefetched clicks", func() (dataio.Iter, error) {
+		it, err := dataio.LibSVMIter(dataio.LibSVMConfig{TextConfig: dataio.TextConfig{
+			Data: clicks, Label: labels, DataShape: nd.Shape{5}, LabelShape: nd.Shape{3},
+			BatchSize: 3, Shuffle: true}})
+		if err != nil {
+			return nil, err
+		}
+		return dataio.Prefetch(it, 2)
+	})
 	var sentences [][]int
 	for i := range 60 {
 		sentences = append(sentences, slices.Repeat([]int{i}, 2+i%5))

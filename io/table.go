@@ -10,6 +10,7 @@ import (
 
 	"gomx/dtype"
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // column is one array of a data set: samples of equal shape, in memory or in a file.
@@ -24,6 +25,10 @@ type column struct {
 	// whole holds the samples in the element type of the batches, which are views of it; it
 	// replaces fill.
 	whole *nd.Array
+	// store writes the samples of rows into a csr array of a batch; it replaces fill. prepare, which
+	// may be nil, is called before.
+	store   func(s *op.Sparse, rows []int) error
+	prepare func(rows []int) error
 }
 
 // copyRows copies the samples of rows to dst.
@@ -54,7 +59,34 @@ func (c *column) copyRows(dst []byte, rows []int) error {
 func (c *column) rowBytes() int { return c.row.Size() * c.typ.Size() }
 
 func (c *column) desc(batch int) Desc {
-	return Desc{Name: c.name, Shape: append(nd.Shape{batch}, c.row...), DType: c.typ}
+	d := Desc{Name: c.name, Shape: append(nd.Shape{batch}, c.row...), DType: c.typ}
+	if c.store != nil {
+		d.Storage = nd.CSR
+	}
+	return d
+}
+
+// write writes the samples of rows to an array of a batch; stage has room for them.
+func (c *column) write(a *nd.Array, rows []int, stage []byte) error {
+	if c.store == nil {
+		dst := stage[:c.rowBytes()*len(rows)]
+		if err := c.copyRows(dst, rows); err != nil {
+			return fmt.Errorf("io: reading %s: %w", c.name, err)
+		}
+		if err := a.WriteBytes(dst); err != nil {
+			return fmt.Errorf("io: filling %s: %w", c.name, err)
+		}
+		return nil
+	}
+	if c.prepare != nil {
+		if err := c.prepare(rows); err != nil {
+			return fmt.Errorf("io: reading %s: %w", c.name, err)
+		}
+	}
+	if err := a.WriteContent(func(s *op.Sparse) error { return c.store(s, rows) }); err != nil {
+		return fmt.Errorf("io: filling %s: %w", c.name, err)
+	}
+	return nil
 }
 
 // floatsOf views the memory of float32 samples.
@@ -71,8 +103,8 @@ func byteRows(data []byte, rowBytes int) func([]byte, []int) {
 	}
 }
 
-// Table iterates over samples. NDArrayIter, MNISTIter, CSVIter and LibSVMIter keep all samples in
-// memory; ImageRecordIter reads them from a file. A Table is used by one goroutine at a time.
+// Table iterates over samples. NDArrayIter and MNISTIter keep all samples in memory; CSVIter,
+// LibSVMIter and ImageRecordIter read them from files. A Table is used by one goroutine at a time.
 type Table struct {
 	cols  []column
 	nData int
@@ -137,13 +169,8 @@ func (t *Table) Next(ctx context.Context) (*Batch, error) {
 	b.Pad = pad
 	t.allocate(b)
 	for i := range t.cols {
-		c := &t.cols[i]
-		dst := t.stage[:c.rowBytes()*len(b.Index)]
-		if err := c.copyRows(dst, b.Index); err != nil {
-			return nil, fmt.Errorf("io: reading %s: %w", c.name, err)
-		}
-		if err := t.array(b, i).WriteBytes(dst); err != nil {
-			return nil, fmt.Errorf("io: filling %s: %w", c.name, err)
+		if err := t.cols[i].write(t.array(b, i), b.Index, t.stage); err != nil {
+			return nil, err
 		}
 	}
 	return b, nil
@@ -164,13 +191,18 @@ func (t *Table) allocate(b *Batch) {
 	biggest := 0
 	for i := range t.cols {
 		d := t.cols[i].desc(t.ord.batch)
-		a := nd.Empty(d.Shape, nd.As(d.DType))
+		var a *nd.Array
+		if d.Storage == nd.Dense {
+			a = nd.Empty(d.Shape, nd.As(d.DType))
+			biggest = max(biggest, a.Bytes())
+		} else {
+			a = nd.ZerosOf(d.Storage, d.Shape, nd.As(d.DType))
+		}
 		if i < t.nData {
 			b.Data = append(b.Data, a)
 		} else {
 			b.Label = append(b.Label, a)
 		}
-		biggest = max(biggest, a.Bytes())
 	}
 	if len(t.stage) < biggest {
 		t.stage = make([]byte, (biggest+15)&^15)
@@ -258,7 +290,10 @@ func (t *Table) Samples() int { return t.ord.n }
 // it is the number of rounds that are left from there on: the batches of the part that has most.
 func (t *Table) Batches() int {
 	s := &t.share
-	if !s.exact {
+	switch {
+	case s.files:
+		return t.ord.batches()
+	case !s.exact:
 		return t.ord.batches() / max(1, s.parts)
 	}
 	left := t.ord.batches()

@@ -333,6 +333,37 @@ func (a *Array) content(what string, f func(s *op.Sparse) error) error {
 	return <-done
 }
 
+// WriteContent replaces the content of a sparse array. It waits for pending operations on a and
+// calls f with the old content, whose memory f may use again and must not keep. Where f fails or
+// the new content breaks an invariant, no values are stored.
+func (a *Array) WriteContent(f func(s *op.Sparse) error) error {
+	c, err := a.stored("WriteContent")
+	switch {
+	case err != nil:
+		return err
+	case c.storage() == op.Dense:
+		return misuse("WriteContent", "", "the array is dense, want row_sparse or csr")
+	}
+	defer runtime.KeepAlive(a)
+	done := make(chan error, 1)
+	c.writes.Add(1)
+	c.eng.Push(&engine.Task{Name: "write of sparse content",
+		Lane: engine.Lane{Device: c.dev, Kind: engine.CopyIn},
+		Uses: []engine.Use{{Var: c.v, Access: engine.Overwrite}},
+		Fn: func(*engine.Run) error {
+			err := f(c.sparse)
+			if err == nil {
+				err = c.sparse.Check()
+			}
+			if err != nil {
+				c.sparse.Empty()
+			}
+			done <- err
+			return nil
+		}})
+	return <-done
+}
+
 // fillSparse sets all elements of a sparse array to v.
 func (a *Array) fillSparse(v float64) {
 	if v != 0 {

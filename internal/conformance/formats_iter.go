@@ -110,10 +110,10 @@ func (c *iteratorCase) open(env Env) (dataio.Iter, error) {
 	switch c.Iterator {
 	case "CSVIter":
 		text.Label = path(c.Kwargs.LabelCSV)
-		return dataio.CSVIter(text)
+		return dataio.CSVIter(dataio.CSVConfig{TextConfig: text})
 	case "LibSVMIter":
 		text.Label = path(c.Kwargs.LabelSVM)
-		return dataio.LibSVMIter(text)
+		return dataio.LibSVMIter(dataio.LibSVMConfig{TextConfig: text})
 	case "MNISTIter":
 		return dataio.MNISTIter(dataio.MNISTConfig{Image: path(c.File), Label: path(c.Kwargs.Label),
 			Flat: c.Kwargs.Flat, BatchSize: c.Kwargs.BatchSize})

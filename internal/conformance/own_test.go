@@ -26,6 +26,7 @@ var own = []struct {
 	{"formats", conformance.FormatCases, []string{"checkpoint/adam-0003.params",
 		"checkpoint/sgd-0003.params"}},
 	{"gluon/data", conformance.DataCases, nil}, // of make_data.py
+	{"sparse", conformance.LibSVMCases, nil},   // of make_libsvm.py
 }
 
 func TestOwnCases(t *testing.T) {

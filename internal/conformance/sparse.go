@@ -21,12 +21,14 @@ func SparseCases(g *Golden) ([]Case, error) {
 	for _, c := range cases {
 		list = append(list, Case{ID: c.ID, Run: c.run})
 	}
-	for _, name := range []string{"optim", "kvstore", "libsvm", "train"} {
+	files, err := LibSVMCases(g)
+	list = append(list, files...)
+	for _, name := range []string{"optim", "kvstore", "train"} {
 		list = append(list, Case{ID: name + ".json", Run: func(Env) error {
 			return missing("the cases of %s.json", name)
 		}})
 	}
-	return list, nil
+	return list, err
 }
 
 // sparseCase is one case of an operator with sparse operands.
