@@ -326,7 +326,7 @@ func (iv *invocation) clashes(p *plan, i int) bool {
 			continue
 		}
 		same := in.offset == out.offset && in.Bytes() == out.Bytes()
-		if same && inplace(p.op, k, i) && in.chunk.sparse == nil {
+		if same && inplace(p.op, k, i) && (in.chunk.sparse == nil || p.op.Update) {
 			continue
 		}
 		return true

@@ -46,8 +46,8 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
 	//     default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
-	//     as gradients are dense (switches lazy_update off)
+	//   - NoLazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their means (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: AdamUpdateParams{Beta1: nd.Some(0.5)}.
 	AdamUpdateParams = update.AdamUpdateParams
@@ -61,6 +61,8 @@ type (
 	//   - Eta float64: factor of the schedule; required
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
 	//     -1 by default
+	//   - LazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their means
 	//
 	// Fields of type Opt are set by [Some]: AdamWUpdateParams{Beta1: nd.Some(0.5)}.
 	AdamWUpdateParams = update.AdamWUpdateParams
@@ -1244,8 +1246,8 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
 	//     -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
-	//     as gradients are dense (switches lazy_update off)
+	//   - NoLazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their momentum (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDMomUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	SGDMomUpdateParams = update.SGDMomUpdateParams
@@ -1256,8 +1258,8 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
 	//     -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
-	//     as gradients are dense (switches lazy_update off)
+	//   - NoLazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their momentum (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	SGDUpdateParams = update.SGDUpdateParams
@@ -1986,7 +1988,8 @@ func Activation(data *Array, p ActivationParams) *Array {
 // AdagradUpdate (_sparse_adagrad_update) is one step of AdaGrad (Duchi et al. 2011).
 //
 // g = clip(rescale_grad·grad); history += g²;
-// weight -= lr·(g/sqrt(history + epsilon) + wd·weight)
+// weight -= lr·(g/sqrt(history + epsilon) + wd·weight).
+// Only the rows change that a row_sparse gradient stores.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -2011,8 +2014,8 @@ func AdagradUpdate(weight, grad, history *Array, p AdagradUpdateParams) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their means (switches lazy_update off)
 func AdamUpdate(weight, grad, mean, varIn *Array, p AdamUpdateParams) *Array {
 	return apply1(opAdamUpdate, p, weight, grad, mean, varIn)
 }
@@ -2033,6 +2036,8 @@ func AdamUpdate(weight, grad, mean, varIn *Array, p AdamUpdateParams) *Array {
 //   - WD: weight decay
 //   - Eta: factor of the schedule; required
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+//   - LazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their means
 func AdamWUpdate(weight, grad, mean, varIn, rescaleGrad *Array, p AdamWUpdateParams) *Array {
 	return apply1(opAdamWUpdate, p, weight, grad, mean, varIn, rescaleGrad)
 }
@@ -3370,7 +3375,9 @@ func Floor(data *Array) *Array {
 // FtrlUpdate (ftrl_update) is one step of Follow the Regularized Leader (McMahan et al. 2013).
 //
 // g = clip(rescale_grad·grad); z += g - (sqrt(n + g²) - sqrt(n))·weight/lr; n += g²;
-// weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 elsewhere
+// weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 elsewhere.
+// Of a row_sparse weight only the rows change that a row_sparse gradient stores; of a dense weight
+// all.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -3481,7 +3488,7 @@ func GridGenerator(data *Array, p GridGeneratorParams) *Array {
 //
 // g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history +
 // epsilon).
-// The history has shape (rows, 1).
+// The history has shape (rows, 1). Only the rows change that a row_sparse gradient stores.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -4264,6 +4271,8 @@ func MAERegressionOutput(data, label *Array, p RegressionParams) *Array {
 //   - WD: weight decay
 //   - Eta: factor of the schedule; required
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+//   - LazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their means
 func MPAdamWUpdate(weight, grad, mean, varIn, weight32, rescaleGrad *Array, p AdamWUpdateParams) *Array {
 	return apply1(opMPAdamWUpdate, p, weight, grad, mean, varIn, weight32, rescaleGrad)
 }
@@ -4339,8 +4348,8 @@ func MPNAGMomUpdate(weight, grad, mom, weight32 *Array, p NAGMomUpdateParams) *A
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func MPSGDMomUpdate(weight, grad, mom, weight32 *Array, p SGDMomUpdateParams) *Array {
 	return apply1(opMPSGDMomUpdate, p, weight, grad, mom, weight32)
 }
@@ -4357,8 +4366,8 @@ func MPSGDMomUpdate(weight, grad, mom, weight32 *Array, p SGDMomUpdateParams) *A
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func MPSGDUpdate(weight, grad, weight32 *Array, p SGDUpdateParams) *Array {
 	return apply1(opMPSGDUpdate, p, weight, grad, weight32)
 }
@@ -5702,8 +5711,8 @@ func Rsqrt(data *Array) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func SGDMomUpdate(weight, grad, mom *Array, p SGDMomUpdateParams) *Array {
 	return apply1(opSGDMomUpdate, p, weight, grad, mom)
 }
@@ -5717,8 +5726,8 @@ func SGDMomUpdate(weight, grad, mom *Array, p SGDMomUpdateParams) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func SGDUpdate(weight, grad *Array, p SGDUpdateParams) *Array {
 	return apply1(opSGDUpdate, p, weight, grad)
 }

@@ -281,6 +281,18 @@ func (a *Array) Data() (*Array, error) {
 	return d, err
 }
 
+// Content waits for a sparse array and returns a copy of its content, which FromContent takes.
+func (a *Array) Content() (*op.Sparse, error) {
+	if a.Storage() == op.Dense {
+		return nil, misuse("Content", "", "the array is dense, want row_sparse or csr")
+	}
+	c := op.NewSparse(a.Storage(), a.dtype, a.shape.Clone())
+	return c, a.content("Content", func(s *op.Sparse) error {
+		loop.CopyStored(c, s)
+		return nil
+	})
+}
+
 // Indices waits for a and returns the numbers of its stored rows, or the columns of the elements of
 // a csr array, row by row.
 func (a *Array) Indices() ([]int64, error) {

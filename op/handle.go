@@ -244,7 +244,6 @@ func (o *Op) Normalize(params any) (any, error) {
 	if err := o.schema.normalize(v); err != nil {
 		return nil, WithOp(err, o.Name, "", "")
 	}
-	o.noteIdle(v)
 	params = v.Interface()
 	if err := o.checkParams(params); err != nil {
 		return nil, err
@@ -260,7 +259,6 @@ func (o *Op) ParseParams(attrs map[string]string) (any, error) {
 	if err != nil {
 		return nil, WithOp(err, o.Name, "", "")
 	}
-	o.noteIdle(reflect.ValueOf(p))
 	if o.NumGraphs() > 0 {
 		return p, nil
 	}
@@ -268,20 +266,6 @@ func (o *Op) ParseParams(attrs map[string]string) (any, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-// noteIdle gives notice of parameters that have values without effect.
-func (o *Op) noteIdle(params reflect.Value) {
-	if o.Hidden {
-		return
-	}
-	for i := range o.schema.params {
-		p := &o.schema.params[i]
-		if v := params.Field(p.index); p.Idle && !v.IsZero() &&
-			!(p.Default != "" && v.Kind() == reflect.String && v.String() == p.Default) {
-			Notice("parameter %s of %s has no effect: %s", p.Name, o.Name, p.Doc)
-		}
-	}
 }
 
 // UnknownParams returns the keys of attrs, sorted, that are neither parameters nor of the form

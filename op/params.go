@@ -25,8 +25,7 @@ import (
 // after the name: required, not, auto (set from the number of inputs, divided by the tag per where
 // there is one), run (a float64 that changes
 // from call to call, such as a learning rate: kernels are not prepared for its value but read it
-// from the Call, by Handle.At), idle (accepted without effect: a value that is not zero is noted
-// once, by Notice), graph (a *Graph, which is no attribute: see Graph).
+// from the Call, by Handle.At), graph (a *Graph, which is no attribute: see Graph).
 type ParamSpec struct {
 	Name    string   // MXNet's attribute name
 	Field   string   // Go field
@@ -40,7 +39,6 @@ type ParamSpec struct {
 	Not      bool // stored negated
 	Auto     bool // number of inputs
 	Run      bool // read at run time
-	Idle     bool // without effect: notices say so where it is given
 	Graph    bool // a *Graph, not an attribute
 	min, max *float64
 	per      int // inputs that the number of an auto parameter counts as one
@@ -109,10 +107,9 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 	name, options, _ := strings.Cut(f.Tag.Get("op"), ",")
 	opts := strings.Split(options, ",")
 	for _, o := range opts {
-		if !slices.Contains([]string{"", "required", "not", "auto", "run", "idle",
-			"graph"}, o) {
-			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto, run, "+
-				"idle or graph", f.Name, o))
+		if !slices.Contains([]string{"", "required", "not", "auto", "run", "graph"}, o) {
+			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto, run "+
+				"or graph", f.Name, o))
 		}
 	}
 	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"),
@@ -120,8 +117,8 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 		Default: f.Tag.Get("default"), Absent: f.Tag.Get("absent"), Required: slices.Contains(opts,
 			"required"),
 		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"),
-		Run:  slices.Contains(opts, "run"),
-		Idle: slices.Contains(opts, "idle"), Graph: slices.Contains(opts, "graph")}
+		Run:   slices.Contains(opts, "run"),
+		Graph: slices.Contains(opts, "graph")}
 	if p.per = 1; f.Tag.Get("per") != "" {
 		p.per = int(*boundTag(f, "per"))
 	}

@@ -15,6 +15,27 @@ type Adam struct {
 	Beta2   op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
 	Epsilon op.Opt[float64] `opt:"epsilon"`                // unset: 1e-8
 	WD      float64         `opt:"wd"`
+	// NoLazyUpdate lets a row_sparse gradient change the rows too that it does not store: they
+	// decay and go on by their means. By default they stay as they are, and cost nothing.
+	NoLazyUpdate bool `opt:"lazy_update,not"`
+	Common
+}
+
+// AdamW is Adam with a weight decay that does not pass through the means (Loshchilov and Hutter,
+// 2019).
+//
+// MXNet: AdamW of MXNet 2.
+type AdamW struct {
+	LR      float64         `opt:"learning_rate,positive"` // 0: 0.001
+	Beta1   op.Opt[float64] `opt:"beta1"`                  // unset: 0.9
+	Beta2   op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
+	Epsilon op.Opt[float64] `opt:"epsilon"`                // unset: 1e-6
+	// NoBiasCorrection leaves the running means as they are.
+	NoBiasCorrection bool    `opt:"correct_bias,not"`
+	WD               float64 `opt:"wd"`
+	// LazyUpdate leaves the rows alone that a row_sparse gradient does not store. By default they
+	// decay and go on by their means.
+	LazyUpdate bool `opt:"lazy_update"`
 	Common
 }
 
@@ -41,6 +62,9 @@ type Nadam struct {
 // Name returns adam.
 func (Adam) Name() string { return "adam" }
 
+// Name returns adamw.
+func (AdamW) Name() string { return "adamw" }
+
 // Name returns adamax.
 func (Adamax) Name() string { return "adamax" }
 
@@ -51,13 +75,19 @@ func (Nadam) Name() string { return "nadam" }
 func (o Adam) Settings() Settings { return Settings{orDefault(o.LR, 0.001), o.WD, o.Common} }
 
 // Settings returns the parameters that all optimizers have.
+func (o AdamW) Settings() Settings { return Settings{orDefault(o.LR, 0.001), o.WD, o.Common} }
+
+// Settings returns the parameters that all optimizers have.
 func (o Adamax) Settings() Settings { return Settings{orDefault(o.LR, 0.002), o.WD, o.Common} }
 
 // Settings returns the parameters that all optimizers have.
 func (o Nadam) Settings() Settings { return Settings{orDefault(o.LR, 0.001), o.WD, o.Common} }
 
 // State returns the running means of the gradient and its square.
-func (o Adam) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
+func (o Adam) State(w *nd.Array) []*nd.Array { return lazyZeros(w, 2, !o.NoLazyUpdate) }
+
+// State returns the running means of the gradient and its square.
+func (o AdamW) State(w *nd.Array) []*nd.Array { return lazyZeros(w, 2, o.LazyUpdate) }
 
 // State returns the running mean of the gradient and the largest gradient.
 func (o Adamax) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
@@ -72,7 +102,23 @@ func (o Adam) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	start(s, update.AdamUpdate, update.AdamUpdateParams{LR: lr, Beta1: op.Some(b1),
 		Beta2:   op.Some(b2),
 		Epsilon: op.Some(o.Epsilon.Or(1e-8)), WD: s.WD, RescaleGrad: op.Some(s.Rescale),
-		ClipGradient: op.Some(s.Clip)}, w, g, state)
+		ClipGradient: op.Some(s.Clip), NoLazyUpdate: o.NoLazyUpdate}, w, g, state)
+}
+
+// Update changes w and state by the gradient.
+func (o AdamW) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	b1, b2 := o.Beta1.Or(0.9), o.Beta2.Or(0.999)
+	rate := 1.0
+	if !o.NoBiasCorrection {
+		rate = math.Sqrt(bias(b2, s.Count)) / bias(b1, s.Count)
+	}
+	rescale := nd.Full(s.Rescale, nd.Shape{1}, nd.As(w.DType()), nd.On(w.Device()),
+		nd.Using(w.Engine()))
+	defer rescale.Close()
+	start(s, update.AdamWUpdate, update.AdamWUpdateParams{LR: rate, Eta: s.LR, Beta1: op.Some(b1),
+		Beta2: op.Some(b2), Epsilon: op.Some(o.Epsilon.Or(1e-6)), WD: s.WD,
+		ClipGradient: op.Some(s.Clip), LazyUpdate: o.LazyUpdate}, w, g,
+		append(state[:2:2], rescale))
 }
 
 // Update changes w and state by the gradient.

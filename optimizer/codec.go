@@ -36,8 +36,8 @@ func Register(o Optimizer) {
 }
 
 func init() {
-	for _, o := range []Optimizer{SGD{}, NAG{}, Signum{}, Adam{}, Adamax{}, Nadam{}, AdaGrad{},
-		AdaDelta{},
+	for _, o := range []Optimizer{SGD{}, NAG{}, Signum{}, Adam{}, AdamW{}, Adamax{}, Nadam{},
+		AdaGrad{}, GroupAdaGrad{}, AdaDelta{},
 		RMSProp{}, Ftrl{}, FTML{}, LAMB{}, LARS{}, LBSGD{}, DCASGD{}, SGLD{}, Test{}} {
 		Register(o)
 	}

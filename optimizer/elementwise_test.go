@@ -12,7 +12,7 @@ import (
 func TestElementwise(t *testing.T) {
 	for _, o := range []optimizer.Optimizer{
 		optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.1}, optimizer.NAG{LR: 0.1, Momentum: 0.9},
-		optimizer.Adam{LR: 0.1},
+		optimizer.Adam{LR: 0.1}, optimizer.AdamW{LR: 0.1, WD: 0.1},
 		optimizer.AdaGrad{LR: 0.1}, optimizer.RMSProp{LR: 0.1}, optimizer.AdaDelta{},
 		optimizer.Ftrl{LR: 0.1}, optimizer.Signum{LR: 0.1},
 		optimizer.LAMB{LR: 0.1}, optimizer.LARS{LR: 0.1}, optimizer.LBSGD{LR: 0.1,

@@ -73,7 +73,7 @@ func (o RMSProp) State(w *nd.Array) []*nd.Array {
 }
 
 // State returns z and n of the paper.
-func (o Ftrl) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
+func (o Ftrl) State(w *nd.Array) []*nd.Array { return zerosLike(w, 2) }
 
 // State returns d, v and z of the paper.
 func (o FTML) State(w *nd.Array) []*nd.Array { return zeros(w, 3) }

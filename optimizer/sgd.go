@@ -11,6 +11,9 @@ type SGD struct {
 	LR       float64 `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum float64 `opt:"momentum"`
 	WD       float64 `opt:"wd"`
+	// NoLazyUpdate lets a row_sparse gradient change the rows too that it does not store: they
+	// decay and go on by their momentum. By default they stay as they are, and cost nothing.
+	NoLazyUpdate bool `opt:"lazy_update,not"`
 	Common
 }
 
@@ -53,7 +56,12 @@ func (o NAG) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 func (o Signum) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 
 // State returns the momentum, nothing without momentum.
-func (o SGD) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentum) }
+func (o SGD) State(w *nd.Array) []*nd.Array {
+	if o.Momentum == 0 {
+		return nil
+	}
+	return lazyZeros(w, 1, !o.NoLazyUpdate)
+}
 
 // State returns the momentum, nothing without momentum.
 func (o NAG) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentum) }
@@ -71,18 +79,18 @@ func momentumState(w *nd.Array, momentum float64) []*nd.Array {
 // Update changes w and state by the gradient.
 func (o SGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	if len(state) == 0 {
-		plainStep(s, w, g)
+		plainStep(s, w, g, o.NoLazyUpdate)
 		return
 	}
 	start(s, update.SGDMomUpdate, update.SGDMomUpdateParams{LR: s.LR, Momentum: o.Momentum,
-		WD:          s.WD,
-		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
+		WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip),
+		NoLazyUpdate: o.NoLazyUpdate}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
 func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	if len(state) == 0 {
-		plainStep(s, w, g)
+		plainStep(s, w, g, false)
 		return
 	}
 	p := update.NAGMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD,
@@ -101,9 +109,10 @@ func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 }
 
 // plainStep is a step without momentum.
-func plainStep(s *Step, w, g *nd.Array) {
+func plainStep(s *Step, w, g *nd.Array, notLazy bool) {
 	start(s, update.SGDUpdate, update.SGDUpdateParams{LR: s.LR, WD: s.WD,
-		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, nil)
+		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), NoLazyUpdate: notLazy}, w,
+		g, nil)
 }
 
 // Update changes w and state by the gradient.

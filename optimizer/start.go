@@ -31,11 +31,27 @@ func apply(o *op.Op, params any, in, out []*nd.Array) *nd.Array {
 	return results[0]
 }
 
-// zeros returns n arrays of zeros like w.
-func zeros(w *nd.Array, n int) []*nd.Array {
+// zeros returns n dense arrays of zeros like w.
+func zeros(w *nd.Array, n int) []*nd.Array { return zerosOf(nd.Dense, w, n) }
+
+// zerosLike returns n arrays of zeros like w with its storage type. Those of a row_sparse weight
+// get the rows that steps change.
+func zerosLike(w *nd.Array, n int) []*nd.Array { return zerosOf(w.Storage(), w, n) }
+
+// lazyZeros returns n arrays of zeros like w, with its storage type if updates are lazy.
+func lazyZeros(w *nd.Array, n int, lazy bool) []*nd.Array {
+	if lazy {
+		return zerosLike(w, n)
+	}
+	return zeros(w, n)
+}
+
+// zerosOf returns n arrays of zeros of a storage type like w.
+func zerosOf(s nd.Storage, w *nd.Array, n int) []*nd.Array {
 	list := make([]*nd.Array, n)
 	for i := range list {
-		list[i] = nd.Zeros(w.Shape(), nd.As(w.DType()), nd.On(w.Device()), nd.Using(w.Engine()))
+		list[i] = nd.ZerosOf(s, w.Shape(), nd.As(w.DType()), nd.On(w.Device()),
+			nd.Using(w.Engine()))
 	}
 	return list
 }

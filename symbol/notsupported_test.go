@@ -2,7 +2,6 @@ package symbol_test
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -37,9 +36,9 @@ func TestOperatorsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestSparseOptionsAreNoted checks that options which ask for sparse arrays say once that they have
-// no effect.
-func TestSparseOptionsAreNoted(t *testing.T) {
+// TestSparseOptionsAreSilent: options that ask for sparse arrays have an effect, and no notice says
+// otherwise.
+func TestSparseOptionsAreSilent(t *testing.T) {
 	var got []string
 	old := op.NoticesTo(func(text string) { got = append(got, text) })
 	defer func() { op.NoticesTo(old) }()
@@ -61,55 +60,7 @@ func TestSparseOptionsAreNoted(t *testing.T) {
 			}
 		}
 	}
-	if len(got) != 1 || !strings.Contains(got[0], "storage type row_sparse") {
-		t.Errorf("notices %q, want one of the storage type", got)
-	}
-}
-
-// TestSparseParametersAreNoted: every parameter that asks for lazy updates says once that it has
-// no effect, and is silent where it asks for nothing.
-func TestSparseParametersAreNoted(t *testing.T) {
-	var got []string
-	old := op.NoticesTo(func(text string) { got = append(got, text) })
-	defer func() { op.NoticesTo(old) }()
-	sparse, found := regexp.MustCompile("^lazy"), 0
-	for _, o := range op.All() {
-		for _, p := range o.Params() {
-			if o.Hidden || !sparse.MatchString(p.Name) {
-				continue
-			}
-			found++
-			values := p.Enum
-			if len(values) == 0 {
-				values = []string{"True", "False"}
-			}
-			for _, v := range values {
-				op.NoticesTo(func(text string) { got = append(got, text) })
-				got = nil
-				attrs := map[string]string{p.Name: v}
-				for _, q := range o.Params() {
-					if q.Required {
-						attrs[q.Name] = "1"
-					}
-				}
-				for range 2 {
-					if _, err := o.ParseParams(attrs); err != nil {
-						t.Fatalf("%s: %v", o.Name, err)
-					}
-				}
-				want := 1
-				if v == p.Default {
-					want = 0
-				}
-				if len(got) != want || want == 1 &&
-					!strings.Contains(got[0], p.Name+" of "+o.Name+" has no effect") {
-					t.Errorf("%s of %s = %s: notices %q, want %d that names both", p.Name, o.Name,
-						v, got, want)
-				}
-			}
-		}
-	}
-	if found < 3 {
-		t.Errorf("%d parameters, want those of three updates at least", found)
+	if len(got) != 0 {
+		t.Errorf("notices %q, want none", got)
 	}
 }

@@ -46,8 +46,8 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by
 	//     default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
-	//     as gradients are dense (switches lazy_update off)
+	//   - NoLazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their means (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: AdamUpdateParams{Beta1: sym.Some(0.5)}.
 	AdamUpdateParams = update.AdamUpdateParams
@@ -61,6 +61,8 @@ type (
 	//   - Eta float64: factor of the schedule; required
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
 	//     -1 by default
+	//   - LazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their means
 	//
 	// Fields of type Opt are set by [Some]: AdamWUpdateParams{Beta1: sym.Some(0.5)}.
 	AdamWUpdateParams = update.AdamWUpdateParams
@@ -1245,8 +1247,8 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
 	//     -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
-	//     as gradients are dense (switches lazy_update off)
+	//   - NoLazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their momentum (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDMomUpdateParams = update.SGDMomUpdateParams
@@ -1257,8 +1259,8 @@ type (
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none;
 	//     -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect,
-	//     as gradients are dense (switches lazy_update off)
+	//   - NoLazyUpdate bool: update only the rows that a row_sparse gradient stores; otherwise the
+	//     others decay and go on by their momentum (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDUpdateParams = update.SGDUpdateParams
@@ -1970,7 +1972,8 @@ func Activation(data *Symbol, p ActivationParams, opts ...Option) *Symbol {
 // AdagradUpdate (_sparse_adagrad_update) is one step of AdaGrad (Duchi et al. 2011).
 //
 // g = clip(rescale_grad·grad); history += g²;
-// weight -= lr·(g/sqrt(history + epsilon) + wd·weight)
+// weight -= lr·(g/sqrt(history + epsilon) + wd·weight).
+// Only the rows change that a row_sparse gradient stores.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -1995,8 +1998,8 @@ func AdagradUpdate(weight, grad *Symbol, p AdagradUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their means (switches lazy_update off)
 func AdamUpdate(weight, grad *Symbol, p AdamUpdateParams, opts ...Option) *Symbol {
 	return compose(opAdamUpdate, p, opts, weight, grad)
 }
@@ -2017,6 +2020,8 @@ func AdamUpdate(weight, grad *Symbol, p AdamUpdateParams, opts ...Option) *Symbo
 //   - WD: weight decay
 //   - Eta: factor of the schedule; required
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+//   - LazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their means
 func AdamWUpdate(weight, grad, rescaleGrad *Symbol, p AdamWUpdateParams, opts ...Option) *Symbol {
 	return compose(opAdamWUpdate, p, opts, weight, grad, rescaleGrad)
 }
@@ -3372,7 +3377,9 @@ func Floor(data *Symbol, opts ...Option) *Symbol {
 // FtrlUpdate (ftrl_update) is one step of Follow the Regularized Leader (McMahan et al. 2013).
 //
 // g = clip(rescale_grad·grad); z += g - (sqrt(n + g²) - sqrt(n))·weight/lr; n += g²;
-// weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 elsewhere
+// weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 elsewhere.
+// Of a row_sparse weight only the rows change that a row_sparse gradient stores; of a dense weight
+// all.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -3501,7 +3508,7 @@ func GridGenerator(data *Symbol, p GridGeneratorParams, opts ...Option) *Symbol 
 //
 // g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history +
 // epsilon).
-// The history has shape (rows, 1).
+// The history has shape (rows, 1). Only the rows change that a row_sparse gradient stores.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -4284,6 +4291,8 @@ func MAERegressionOutput(data *Symbol, p RegressionParams, opts ...Option) *Symb
 //   - WD: weight decay
 //   - Eta: factor of the schedule; required
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+//   - LazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their means
 func MPAdamWUpdate(weight, grad, rescaleGrad *Symbol, p AdamWUpdateParams, opts ...Option) *Symbol {
 	return compose(opMPAdamWUpdate, p, opts, weight, grad, rescaleGrad)
 }
@@ -4359,8 +4368,8 @@ func MPNAGMomUpdate(weight, grad *Symbol, p NAGMomUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func MPSGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opMPSGDMomUpdate, p, opts, weight, grad)
 }
@@ -4377,8 +4386,8 @@ func MPSGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func MPSGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opMPSGDUpdate, p, opts, weight, grad)
 }
@@ -5733,8 +5742,8 @@ func Rsqrt(data *Symbol, opts ...Option) *Symbol {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func SGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opSGDMomUpdate, p, opts, weight, grad)
 }
@@ -5748,8 +5757,8 @@ func SGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *S
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as
-//     gradients are dense (switches lazy_update off)
+//   - NoLazyUpdate: update only the rows that a row_sparse gradient stores; otherwise the others
+//     decay and go on by their momentum (switches lazy_update off)
 func SGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opSGDUpdate, p, opts, weight, grad)
 }

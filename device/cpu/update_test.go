@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"gomx/device/cpu"
 	"gomx/device/cpu/pure"
@@ -46,6 +47,15 @@ func TestUpdates(t *testing.T) {
 				d := clip(0.5*g + 0.01*w)
 				a, b = 0.9*a+0.1*d, 0.99*b+0.01*d*d
 				return w - 0.1*a/(math.Sqrt(b)+1e-8), a, b
+			}},
+		"adagrad": {func(u *cpu.Update, out, w, g, a, b guarded) {
+			copy(a.v, b.v) // a history is not negative
+			u.AdaGrad(out.ptr(), w.ptr(), g.ptr(), a.ptr())
+		},
+			func(w, g, _, b float64) (float64, float64, float64) {
+				d := clip(0.5 * g)
+				sum := b + d*d
+				return w - 0.1*(d/math.Sqrt(sum+1e-8)+0.01*w), sum, b
 			}},
 	}
 	for name, rule := range rules {
@@ -94,12 +104,62 @@ func TestUpdatesAgreeWithPureGo(t *testing.T) {
 			func(w, a, b guarded) { p.NAG(w.v, w.v, g.v, a.v) }},
 		"adam": {func(w, a, b guarded) { u.Adam(w.ptr(), w.ptr(), g.ptr(), a.ptr(), b.ptr()) },
 			func(w, a, b guarded) { p.Adam(w.v, w.v, g.v, a.v, b.v) }},
+		"adagrad": {func(w, a, b guarded) { u.AdaGrad(w.ptr(), w.ptr(), g.ptr(), b.ptr()) },
+			func(w, a, b guarded) { p.AdaGrad(w.v, w.v, g.v, b.v) }},
 	} {
 		w1, a1, b1, w2, a2, b2 := w.clone(), a.clone(), b.clone(), w.clone(), a.clone(), b.clone()
 		run[0](w1, a1, b1)
 		run[1](w2, a2, b2)
 		if !slices.Equal(w1.v, w2.v) || !slices.Equal(a1.v, a2.v) || !slices.Equal(b1.v, b2.v) {
 			t.Errorf("%s: C and Go differ", name)
+		}
+	}
+}
+
+// TestSteps compares steps by rows with steps of each row alone, bit by bit.
+func TestSteps(t *testing.T) {
+	r := rng(t)
+	for _, n := range []int{1, 3, 16, 64, 65, 200} {
+		const table, rows = 50, 20
+		u := cpu.Update{N: n, LR: 0.1, WD: 0.013, Rescale: 0.37, Clip: 0.6, Momentum: 0.9,
+			Beta1: 0.9, Beta2: 0.999, E: 1e-8, Threads: 2}
+		w, g := random(r, table*n), random(r, rows*n)
+		a, b := random(r, table*n), random(r, rows*n)
+		for i := range b.v {
+			b.v[i] *= b.v[i]
+		}
+		for i := range a.v {
+			a.v[i] *= a.v[i]
+		}
+		at, from := make([]int64, rows), make([]int64, rows)
+		for i, k := range r.Perm(table)[:rows] {
+			at[i], from[i] = int64(k), int64(r.IntN(rows+1)-1)
+		}
+		zeros := newGuarded(n)
+		clear(zeros.v)
+		for rule, run := range map[cpu.Rule]func(w, g, a, b unsafe.Pointer){
+			cpu.RuleSGD:         func(w, g, _, _ unsafe.Pointer) { u.SGD(w, w, g) },
+			cpu.RuleSGDMomentum: func(w, g, a, _ unsafe.Pointer) { u.SGDMomentum(w, w, g, a) },
+			cpu.RuleAdam:        func(w, g, a, b unsafe.Pointer) { u.Adam(w, w, g, a, b) },
+			cpu.RuleAdaGrad:     func(w, g, a, _ unsafe.Pointer) { u.AdaGrad(w, w, g, a) },
+		} {
+			w1, a1, b1, w2, a2, b2 := w.clone(), a.clone(), b.clone(), w.clone(), a.clone(), b.clone()
+			u.Step(rule, rows, cpu.Table{V: w1.ptr(), At: at}, cpu.Table{V: g.ptr(), At: from},
+				cpu.Table{V: a1.ptr(), At: at}, cpu.Table{V: b1.ptr()})
+			for i := range rows {
+				d := unsafe.Pointer(&zeros.v[0])
+				if from[i] >= 0 {
+					d = unsafe.Pointer(&g.v[int(from[i])*n])
+				}
+				run(unsafe.Pointer(&w2.v[int(at[i])*n]), d, unsafe.Pointer(&a2.v[int(at[i])*n]),
+					unsafe.Pointer(&b2.v[i*n]))
+			}
+			if !slices.Equal(w1.v, w2.v) || !slices.Equal(a1.v, a2.v) || !slices.Equal(b1.v, b2.v) {
+				t.Errorf("rule %d, rows of %d: differs from steps row by row", rule, n)
+			}
+			for _, v := range []guarded{w1, a1, b1} {
+				v.intact(t, "step by rows")
+			}
 		}
 	}
 }

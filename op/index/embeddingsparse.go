@@ -89,14 +89,18 @@ func embeddingGradRows(p EmbeddingParams, c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	g := loop.GroupBy(rows, p.InputDim)
+	g := loop.GroupBy(rows)
 	out, n := c.Out[0].Sparse, p.OutputDim
 	out.Room(len(g.Keys))
 	copy(out.Indices, g.Keys)
 	values, dy := out.Values(), c.In[0]
+	if out.DType == dtype.Float32 {
+		loop.SumRows(values, dy, loop.RowSums{N: n, Starts: g.Starts, Order: g.Order}, c.Threads)
+		return nil
+	}
 	loop.Split(c.Threads, len(g.Keys), len(rows)*n, func(begin, end int) {
 		for i := begin; i < end; i++ {
-			places := g.Order[g.Starts[i]:g.Starts[i+1]]
+			places := g.Places(i)
 			copyRun(values, i*n, dy, int(places[0])*n, n)
 			for _, at := range places[1:] {
 				loop.AddRun(values, i*n, dy, int(at)*n, n)

@@ -42,10 +42,10 @@ func init() {
 			if err != nil {
 				return err
 			}
-			keys := loop.GroupBy(rows, in.Shape[0]).Keys
+			keys := loop.GroupBy(rows).Keys
 			out.Room(len(keys))
 			copy(out.Indices, keys)
-			loop.Retain(out, in)
+			loop.Retain(out, in, c.Threads)
 			return nil
 		},
 		GradStorage: func(_ op.NoParams, _, heads []op.Storage) []op.Storage {

@@ -4,19 +4,19 @@ import "gomx/op"
 
 // Retain fills the values of out, whose indices are set, with the rows that from stores; the other
 // rows are zero. The indices of both ascend; those of out may repeat.
-func Retain(out, from *op.Sparse) {
-	row := out.Row()
-	x, y := from.Values(), out.Values()
-	k := 0
-	for i, r := range out.Indices {
-		k += Search(from.Indices[k:], r)
-		to := raw(y, i*row, (i+1)*row)
-		if k < from.N && from.Indices[k] == r {
-			copy(to, raw(x, k*row, (k+1)*row))
-		} else {
-			clear(to)
+func Retain(out, from *op.Sparse, threads int) {
+	at := make([]int64, out.N)
+	Split(threads, out.N, out.N, func(begin, end int) {
+		k := 0
+		for i := begin; i < end; i++ {
+			r := out.Indices[i]
+			k += Search(from.Indices[k:], r)
+			if at[i] = int64(k); k == from.N || from.Indices[k] != r {
+				at[i] = -1
+			}
 		}
-	}
+	})
+	GatherRows(out.Values(), from.Values(), at, out.Row(), threads)
 }
 
 // Search returns the number of elements of an ascending list below v. It looks at the first ones

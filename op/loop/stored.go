@@ -14,10 +14,15 @@ const smallSplit = 1 << 14
 // Split calls f for ranges of 0 to n-1 in at most threads parts at once. work is the number of
 // elements behind the n items. The results of f must not depend on the ranges.
 func Split(threads, n, work int, f func(begin, end int)) {
+	pure.Parallel(Parts(threads, work), n, func(_, begin, end int) { f(begin, end) })
+}
+
+// Parts returns how many threads suit work on so many elements, at most threads.
+func Parts(threads, work int) int {
 	if work < smallSplit {
-		threads = 1
+		return 1
 	}
-	pure.Parallel(threads, n, func(_, begin, end int) { f(begin, end) })
+	return threads
 }
 
 // Flat returns the elements from begin to end-1 of t as a vector.
@@ -60,13 +65,7 @@ func MapStored(f Func1, c *op.Call) error {
 // dense has the shape of s or broadcasts to it.
 func Gather(values op.Tensor, s *op.Sparse, dense op.Tensor, threads int) {
 	if s.Storage == op.RowSparse {
-		row := s.Row()
-		Split(threads, s.N, s.N*row, func(begin, end int) {
-			for i := begin; i < end; i++ {
-				at := int(s.Indices[i]) * row
-				copy(raw(values, i*row, (i+1)*row), raw(dense, at, at+row))
-			}
-		})
+		GatherRows(values, dense, s.Indices, s.Row(), threads)
 		return
 	}
 	strides := Broadcast(dense.Shape, s.Shape)

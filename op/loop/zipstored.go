@@ -45,14 +45,7 @@ func union(a, b []int64) (ia, ib []int32) {
 func zipRows(f Func2, c *op.Call) {
 	a, b, out := c.In[0].Sparse, c.In[1].Sparse, c.Out[0].Sparse
 	ia, ib := union(a.Indices, b.Indices)
-	out.Room(len(ia))
-	for i := range ia {
-		if ia[i] >= 0 {
-			out.Indices[i] = a.Indices[ia[i]]
-		} else {
-			out.Indices[i] = b.Indices[ib[i]]
-		}
-	}
+	unionRows(out, a, b, ia, ib)
 	row := out.Row()
 	none := zeros(out.DType, row)
 	x, y, z := a.Values(), b.Values(), out.Values()
@@ -212,6 +205,10 @@ func ZipDense(f Func2, c *op.Call) error {
 // the values of a row in the order of the operands.
 func AddStored(c *op.Call) error {
 	out := c.Out[0].Sparse
+	if len(c.In) == 2 && out.DType == dtype.Float32 {
+		addTwo(out, c.In[0].Sparse, c.In[1].Sparse, c.Threads)
+		return nil
+	}
 	var all []int64
 	var from []int32 // number of the operand that has a row of all
 	for i, in := range c.In {
@@ -222,7 +219,7 @@ func AddStored(c *op.Call) error {
 	for i := range c.In[1:] {
 		firsts[i+1] = firsts[i] + c.In[i].Sparse.N
 	}
-	g := GroupBy(all, out.Shape[0])
+	g := GroupBy(all)
 	out.Room(len(g.Keys))
 	copy(out.Indices, g.Keys)
 	row, y := out.Row(), out.Values()
@@ -232,7 +229,7 @@ func AddStored(c *op.Call) error {
 	}
 	Split(c.Threads, len(g.Keys), len(all)*row, func(begin, end int) {
 		for i := begin; i < end; i++ {
-			to, group := Flat(y, i*row, (i+1)*row), g.Order[g.Starts[i]:g.Starts[i+1]]
+			to, group := Flat(y, i*row, (i+1)*row), g.Places(i)
 			copy(raw(to, 0, row), raw(rowOf(group[0]), 0, row))
 			for _, at := range group[1:] {
 				Accumulate(to, rowOf(at))
@@ -240,6 +237,27 @@ func AddStored(c *op.Call) error {
 		}
 	})
 	return nil
+}
+
+// addTwo adds two row_sparse operands of float32.
+func addTwo(out, a, b *op.Sparse, threads int) {
+	ia, ib := union(a.Indices, b.Indices)
+	unionRows(out, a, b, ia, ib)
+	n := out.Row()
+	addRows(out.Values().Data, a.Values().Data, ia, b.Values().Data, ib, n,
+		Parts(threads, len(ia)*n))
+}
+
+// unionRows gives out the rows of a and b that union has found.
+func unionRows(out, a, b *op.Sparse, ia, ib []int32) {
+	out.Room(len(ia))
+	for i := range ia {
+		if ia[i] >= 0 {
+			out.Indices[i] = a.Indices[ia[i]]
+		} else {
+			out.Indices[i] = b.Indices[ib[i]]
+		}
+	}
 }
 
 // AddRun adds n elements of src, from offset from on, to the elements of dst from offset to on.

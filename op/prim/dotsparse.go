@@ -76,6 +76,9 @@ func dotGradStored(g *op.Grad, p DotParams) []op.Entry {
 func dotStored(p DotParams, c *op.Call) error {
 	switch c.Out[0].DType {
 	case dtype.Float32:
+		if c.In[0].Sparse != nil && timesRows(p, c) {
+			return nil
+		}
 		return product[float32]{p, c, op.Slice[float32], nil}.run()
 	case dtype.Float64:
 		return product[float64]{p, c, op.Slice[float64], nil}.run()
@@ -102,17 +105,17 @@ func (d product[T]) run() error {
 		d.finish(out, d.rowsTimes(lhs.Sparse, rhs, n, d.room(out)))
 	case lhs.Sparse != nil:
 		n := rhs.Shape[1:].Size()
-		g, at := d.columns(lhs.Sparse, rhs.Sparse)
+		by := columns(lhs.Sparse, rhs.Sparse)
 		if out.Sparse != nil {
-			out.Sparse.Room(len(g.Keys))
-			copy(out.Sparse.Indices, g.Keys)
+			out.Sparse.Room(len(by.Keys))
+			copy(out.Sparse.Indices, by.Keys)
 			values := out.Sparse.Values()
-			d.finish(values, d.columnsTimes(g, at, lhs.Sparse, rhs, n, d.room(values), nil))
+			d.finish(values, d.columnsTimes(by, lhs.Sparse, rhs, n, d.room(values), nil))
 			return nil
 		}
 		sums := d.room(out)
 		clear(sums)
-		d.finish(out, d.columnsTimes(g, at, lhs.Sparse, rhs, n, sums, g.Keys))
+		d.finish(out, d.columnsTimes(by, lhs.Sparse, rhs, n, sums, by.Keys))
 	default:
 		d.denseTimes(lhs, rhs.Sparse, out)
 	}
@@ -175,37 +178,81 @@ func addTimes[T float32 | float64 | int64](sum []T, v T, row []T) {
 	}
 }
 
-// place is where a stored element of a csr matrix lies: its number among the elements, and its row,
-// or the number of the stored row of the other operand that belongs to it.
-type place struct{ element, row int32 }
+// timesRows computes products of a csr matrix, float32, by sums of rows. It returns false where the
+// other operand is row_sparse and does not store all rows that it might have to.
+func timesRows(p DotParams, c *op.Call) bool {
+	a, rhs, out := c.In[0].Sparse, c.In[1], c.Out[0]
+	source := rhs
+	if rhs.Sparse != nil {
+		source = rhs.Sparse.Values()
+	}
+	r := loop.RowSums{N: rhs.Shape[1:].Size(), Starts: a.Starts, At: a.Indices,
+		Factor: op.Slice[float32](a.Values())}
+	if !p.TransposeA {
+		if rhs.Sparse != nil && rhs.Sparse.N < rhs.Shape[0] {
+			return false
+		}
+		loop.SumRows(out, source, r, c.Threads)
+		return true
+	}
+	by := columns(a, rhs.Sparse)
+	r.Starts, r.Order, r.At = by.Starts, by.Order, by.rows
+	if by.elements != nil {
+		factor := make([]float32, len(by.elements))
+		for i, k := range by.elements {
+			factor[i] = r.Factor[k]
+		}
+		r.Factor = factor
+	}
+	if out.Sparse != nil {
+		out.Sparse.Room(len(by.Keys))
+		copy(out.Sparse.Indices, by.Keys)
+		out = out.Sparse.Values()
+	} else {
+		loop.Clear(out)
+		r.To = by.Keys
+	}
+	loop.SumRows(out, source, r, c.Threads)
+	return true
+}
 
-// columns groups the stored elements of a by column; elements whose row other does not store are
-// left out. at tells where the items of the groups lie.
-func (d product[T]) columns(a, other *op.Sparse) (g loop.Groups, at []place) {
-	list := a.Indices
-	if other == nil {
-		at = make([]place, a.N)
+// byColumn are the stored elements of a csr matrix by column: item i of the groups is element
+// elements[i], or i where elements is nil. rows[i] is its row, or the number of the stored row of
+// the other operand that belongs to it.
+type byColumn struct {
+	loop.Groups
+	elements, rows []int64
+}
+
+// columns groups the stored elements of a by column; elements whose row other, if it is given, does
+// not store are left out.
+func columns(a, other *op.Sparse) (by byColumn) {
+	if other == nil || other.N == other.Shape[0] {
+		by.rows = make([]int64, a.N)
 		for r := range a.Shape[0] {
 			for i := a.Starts[r]; i < a.Starts[r+1]; i++ {
-				at[i] = place{int32(i), int32(r)}
+				by.rows[i] = int64(r)
 			}
 		}
-	} else {
-		list = nil
-		for k, r := range other.Indices {
-			for i := a.Starts[r]; i < a.Starts[r+1]; i++ {
-				list = append(list, a.Indices[i])
-				at = append(at, place{int32(i), int32(k)})
-			}
+		by.Groups = loop.GroupBy(a.Indices)
+		return by
+	}
+	list := []int64{}
+	by.elements = []int64{}
+	for k, r := range other.Indices {
+		for i := a.Starts[r]; i < a.Starts[r+1]; i++ {
+			list, by.elements = append(list, a.Indices[i]), append(by.elements, i)
+			by.rows = append(by.rows, int64(k))
 		}
 	}
-	return loop.GroupBy(list, a.Shape[1]), at
+	by.Groups = loop.GroupBy(list)
+	return by
 }
 
 // columnsTimes computes the rows of aᵀ · rhs that belong to the groups of columns into sums: row i
 // of it for group i, or row rows[i].
-func (d product[T]) columnsTimes(g loop.Groups, at []place, a *op.Sparse, rhs op.Tensor, n int,
-	sums []T, rows []int64) []T {
+func (d product[T]) columnsTimes(by byColumn, a *op.Sparse, rhs op.Tensor, n int, sums []T,
+	rows []int64) []T {
 	x := d.read(a.Values())
 	var y []T
 	if rhs.Sparse != nil {
@@ -213,7 +260,7 @@ func (d product[T]) columnsTimes(g loop.Groups, at []place, a *op.Sparse, rhs op
 	} else {
 		y = d.read(rhs)
 	}
-	loop.Split(d.c.Threads, len(g.Keys), a.N*n, func(begin, end int) {
+	loop.Split(d.c.Threads, len(by.Keys), a.N*n, func(begin, end int) {
 		for i := begin; i < end; i++ {
 			r := i
 			if rows != nil {
@@ -221,9 +268,12 @@ func (d product[T]) columnsTimes(g loop.Groups, at []place, a *op.Sparse, rhs op
 			}
 			sum := sums[r*n : (r+1)*n]
 			clear(sum)
-			for _, item := range g.Order[g.Starts[i]:g.Starts[i+1]] {
-				k := int(at[item].row)
-				addTimes(sum, x[at[item].element], y[k*n:(k+1)*n])
+			for _, item := range by.Places(i) {
+				k, element := int(by.rows[item]), int64(item)
+				if by.elements != nil {
+					element = by.elements[item]
+				}
+				addTimes(sum, x[element], y[k*n:(k+1)*n])
 			}
 		}
 	})
@@ -287,7 +337,7 @@ func (d product[T]) denseTimes(lhs op.Tensor, a *op.Sparse, out op.Tensor) {
 // contributes to.
 func (d product[T]) reached(a *op.Sparse) []int64 {
 	if !d.p.TransposeB {
-		return loop.GroupBy(a.Indices, a.Shape[1]).Keys
+		return loop.GroupBy(a.Indices).Keys
 	}
 	var list []int64
 	for r := range a.Shape[0] {

@@ -215,11 +215,20 @@ func matrixOnly(s *op.Sparse) error {
 	return nil
 }
 
-// squareSumBack is the gradient of the kernel for row_sparse matrices: it stores the rows of data.
+// squareSumBack is the gradient of the kernel for row_sparse matrices: it stores the rows of data,
+// or those of a row_sparse gradient of the output.
 func squareSumBack(p SquareSumParams, c *op.Call) error {
 	head, in, out := c.In[0], c.In[1].Sparse, c.Out[0].Sparse
 	if err := matrixOnly(in); err != nil {
 		return err
+	}
+	if head.Sparse != nil {
+		rows := op.NewSparse(op.RowSparse, in.DType, in.Shape)
+		rows.Structure(head.Sparse)
+		loop.Retain(rows, in, c.Threads)
+		out.Structure(head.Sparse)
+		loop.Zip(twice, out.Values(), head.Sparse.Values(), rows.Values())
+		return nil
 	}
 	out.Structure(in)
 	values := out.Values()
@@ -231,11 +240,7 @@ func squareSumBack(p SquareSumParams, c *op.Call) error {
 	heads := op.NewSparse(op.RowSparse, out.DType, dtype.Shape{in.Shape[0], 1})
 	heads.Room(in.N)
 	copy(heads.Indices, in.Indices)
-	if head.Sparse == nil {
-		loop.Gather(heads.Values(), heads, head, c.Threads)
-	} else {
-		loop.Retain(heads, head.Sparse)
-	}
+	loop.Gather(heads.Values(), heads, head, c.Threads)
 	loop.Zip(twice, values, heads.Values(), in.Values())
 	return nil
 }

@@ -15,7 +15,7 @@ type AdamUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the gradient's elements, negative for none"`
-	NoLazyUpdate bool            `op:"lazy_update,not,idle" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
+	NoLazyUpdate bool            `op:"lazy_update,not" doc:"update only the rows that a row_sparse gradient stores; otherwise the others decay and go on by their means"`
 }
 
 // FTMLUpdateParams configures FTMLUpdate.
@@ -55,6 +55,14 @@ var = beta2·var + (1-beta2)·g²; weight -= lr·mean/(sqrt(var) + epsilon)`,
 				v[3] = b2*v[3] + (1-b2)*g*g
 				v[0] -= p.LR * v[2] / (math.Sqrt(v[3]) + p.Epsilon.Value())
 			}
+		},
+		rows: &byRows[AdamUpdateParams]{
+			lazy: func(p AdamUpdateParams) bool { return !p.NoLazyUpdate },
+			fast: func(p AdamUpdateParams) rowKernel {
+				return rowKernel{rule: rowsAdam, lr: p.LR, wd: p.WD, beta1: p.Beta1.Value(),
+					beta2: p.Beta2.Value(), eps: p.Epsilon.Value(),
+					rescale: p.RescaleGrad.Value(), clip: p.ClipGradient.Value()}
+			},
 		},
 	})
 	define(FTMLUpdate, rule[FTMLUpdateParams]{

@@ -17,6 +17,7 @@ type AdamWUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	Eta          float64         `op:"eta,required" doc:"factor of the schedule"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	LazyUpdate   bool            `op:"lazy_update" doc:"update only the rows that a row_sparse gradient stores; otherwise the others decay and go on by their means"`
 }
 
 // Adam with decoupled weight decay.
@@ -46,7 +47,13 @@ func defineAdamW(h op.Handle[AdamWUpdateParams], goName string, mixed bool) {
 	}
 	in = append(in, op.Input{Name: "rescale_grad"})
 	last := len(in) - 1
-	h.Define(op.Spec[AdamWUpdateParams]{
+	rows := byRows[AdamWUpdateParams]{extra: 1,
+		lazy: func(p AdamWUpdateParams) bool { return p.LazyUpdate },
+		row: func(p AdamWUpdateParams, c *op.Call) func(v [][]float64) {
+			return byElement(adamW(p, loop.Floats(c.In[last])[0]))
+		},
+	}
+	s := op.Spec[AdamWUpdateParams]{
 		Traits: op.Traits{
 			Doc:     adamWDoc,
 			GoName:  goName,
@@ -72,7 +79,11 @@ func defineAdamW(h op.Handle[AdamWUpdateParams], goName string, mixed bool) {
 			stepTensors(group{c.In[:last], c.Out[0], mixed}, adamW(p, loop.Floats(c.In[last])[0]))
 			return nil
 		},
-	})
+	}
+	if !mixed {
+		s.Storage, s.Sparse = rows.storage, rows.step
+	}
+	h.Define(s)
 }
 
 // adamW is the rule for weight, gradient, mean and variance.

@@ -38,7 +38,8 @@ func init() {
 		doc: `FtrlUpdate (ftrl_update) is one step of Follow the Regularized Leader (McMahan et al. 2013).
 
 g = clip(rescale_grad·grad); z += g - (sqrt(n + g²) - sqrt(n))·weight/lr; n += g²;
-weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 elsewhere`,
+weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 elsewhere.
+Of a row_sparse weight only the rows change that a row_sparse gradient stores; of a dense weight all.`,
 		goName:  "FtrlUpdate",
 		aliases: []string{"_sparse_ftrl_update"},
 		states:  []string{"z", "n"},
@@ -55,12 +56,14 @@ weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 
 				}
 			}
 		},
+		rows: &byRows[FtrlUpdateParams]{sparseOnly: true},
 	})
 	define(AdagradUpdate, rule[AdagradUpdateParams]{
 		doc: `AdagradUpdate (_sparse_adagrad_update) is one step of AdaGrad (Duchi et al. 2011).
 
 g = clip(rescale_grad·grad); history += g²;
-weight -= lr·(g/sqrt(history + epsilon) + wd·weight)`,
+weight -= lr·(g/sqrt(history + epsilon) + wd·weight).
+Only the rows change that a row_sparse gradient stores.`,
 		goName: "AdagradUpdate",
 		states: []string{"history"},
 		step: func(p AdagradUpdateParams) func(v []float64) {
@@ -69,6 +72,12 @@ weight -= lr·(g/sqrt(history + epsilon) + wd·weight)`,
 				v[2] += g * g
 				v[0] -= p.LR * (g/math.Sqrt(v[2]+p.Epsilon.Value()) + p.WD*v[0])
 			}
+		},
+		rows: &byRows[AdagradUpdateParams]{
+			fast: func(p AdagradUpdateParams) rowKernel {
+				return rowKernel{rule: rowsAdaGrad, lr: p.LR, wd: p.WD, eps: p.Epsilon.Value(),
+					rescale: p.RescaleGrad.Value(), clip: p.ClipGradient.Value()}
+			},
 		},
 	})
 }

@@ -21,12 +21,17 @@ var GroupAdagradUpdate = op.Declare[GroupAdagradUpdateParams]("_contrib_group_ad
 
 func init() {
 	in := operands([]string{"history"})
+	rows := byRows[GroupAdagradUpdateParams]{
+		row: func(p GroupAdagradUpdateParams, _ *op.Call) func(v [][]float64) {
+			return func(v [][]float64) { groupAdagradRow(p, v[0], v[1], &v[2][0]) }
+		},
+	}
 	GroupAdagradUpdate.Define(op.Spec[GroupAdagradUpdateParams]{
 		Traits: op.Traits{
 			Doc: `GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
 
 g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
-The history has shape (rows, 1).`,
+The history has shape (rows, 1). Only the rows change that a row_sparse gradient stores.`,
 			GoName:  "GroupAdagradUpdate",
 			NoGrad:  noGrad,
 			Inplace: [][2]int{{0, 0}},
@@ -56,6 +61,8 @@ The history has shape (rows, 1).`,
 		},
 		InferType: op.FloatType[GroupAdagradUpdateParams],
 		Ref:       groupAdagradRef,
+		Storage:   rows.storage,
+		Sparse:    rows.step,
 	})
 }
 
@@ -63,17 +70,22 @@ func groupAdagradRef(p GroupAdagradUpdateParams, c *op.Call) error {
 	w, g, history := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
 	width := len(w) / max(len(history), 1)
 	for r := range history {
-		sum := 0.0
-		for i := r * width; i < (r+1)*width; i++ {
-			g[i] = clip(p.RescaleGrad.Value()*g[i], p.ClipGradient.Value())
-			sum += g[i] * g[i]
-		}
-		history[r] += sum / float64(width)
-		for i := r * width; i < (r+1)*width; i++ {
-			w[i] -= p.LR * g[i] / math.Sqrt(history[r]+p.Epsilon.Value())
-		}
+		groupAdagradRow(p, w[r*width:(r+1)*width], g[r*width:(r+1)*width], &history[r])
 	}
 	loop.Store(c.In[2], 0, history)
 	loop.Store(c.Out[0], 0, w)
 	return nil
+}
+
+// groupAdagradRow is the step of one row, in place.
+func groupAdagradRow(p GroupAdagradUpdateParams, w, g []float64, history *float64) {
+	sum := 0.0
+	for i, d := range g {
+		g[i] = clip(p.RescaleGrad.Value()*d, p.ClipGradient.Value())
+		sum += g[i] * g[i]
+	}
+	*history += sum / float64(len(w))
+	for i := range w {
+		w[i] -= p.LR * g[i] / math.Sqrt(*history+p.Epsilon.Value())
+	}
 }

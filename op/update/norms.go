@@ -3,6 +3,7 @@ package update
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gomx/dtype"
 	"gomx/op"
@@ -58,6 +59,8 @@ func init() {
 		},
 		InferType: measureType[AllFiniteParams],
 		Ref:       func(_ AllFiniteParams, c *op.Call) error { return finiteRef(c) },
+		Storage:   measureStorage[AllFiniteParams],
+		Sparse:    func(_ AllFiniteParams, c *op.Call) error { return finiteRef(storedOf(c)) },
 	})
 	MultiAllFinite.Define(op.Spec[MultiAllFiniteParams]{
 		Traits: op.Traits{
@@ -72,6 +75,10 @@ func init() {
 		},
 		InferType: measureType[MultiAllFiniteParams],
 		Ref:       func(_ MultiAllFiniteParams, c *op.Call) error { return finiteRef(c) },
+		Storage:   measureStorage[MultiAllFiniteParams],
+		Sparse: func(_ MultiAllFiniteParams, c *op.Call) error {
+			return finiteRef(storedOf(c))
+		},
 	})
 	MultiSumSq.Define(op.Spec[MultiSumSqParams]{
 		Traits: op.Traits{
@@ -84,14 +91,9 @@ func init() {
 			return op.Require("output", &out[0], dtype.Shape{len(in)})
 		},
 		InferType: measureType[MultiSumSqParams],
-		Ref: func(_ MultiSumSqParams, c *op.Call) error {
-			sums := make([]float64, len(c.In))
-			for i, t := range c.In {
-				each([]op.Tensor{t}, nil, func(v []float64) { sums[i] += v[0] * v[0] })
-			}
-			loop.Store(c.Out[0], 0, sums)
-			return nil
-		},
+		Ref:       func(_ MultiSumSqParams, c *op.Call) error { return sumSquaresRef(c) },
+		Storage:   measureStorage[MultiSumSqParams],
+		Sparse:    func(_ MultiSumSqParams, c *op.Call) error { return sumSquaresRef(storedOf(c)) },
 	})
 	defineLars()
 }
@@ -140,6 +142,31 @@ func measureType[P any](p P, in, out []dtype.Type) error {
 	}
 	out[0] = dtype.Float32
 	return op.FloatType(p, in, nil)
+}
+
+// measureStorage serves all storage types: elements that are not stored are zeros.
+func measureStorage[P any](P, []op.Storage) ([]op.Storage, bool) {
+	return []op.Storage{op.Dense}, true
+}
+
+// storedOf returns a call with the stored values in the place of sparse operands.
+func storedOf(c *op.Call) *op.Call {
+	in := slices.Clone(c.In)
+	for i, t := range in {
+		if t.Sparse != nil {
+			in[i] = t.Sparse.Values()
+		}
+	}
+	return &op.Call{In: in, Out: c.Out}
+}
+
+func sumSquaresRef(c *op.Call) error {
+	sums := make([]float64, len(c.In))
+	for i, t := range c.In {
+		each([]op.Tensor{t}, nil, func(v []float64) { sums[i] += v[0] * v[0] })
+	}
+	loop.Store(c.Out[0], 0, sums)
+	return nil
 }
 
 func finiteRef(c *op.Call) error {

@@ -15,6 +15,7 @@ type rule[P any] struct {
 	aliases []string
 	states  []string
 	step    func(p P) func(v []float64)
+	rows    *byRows[P] // nil: row_sparse operands are made dense
 }
 
 const noGrad = "an update of parameters is not differentiated"
@@ -22,7 +23,7 @@ const noGrad = "an update of parameters is not differentiated"
 // define defines an operator whose operands all have one shape and one element type.
 func define[P any](h op.Handle[P], r rule[P]) {
 	in := operands(r.states)
-	h.Define(op.Spec[P]{
+	s := op.Spec[P]{
 		Traits: op.Traits{
 			Doc:     r.doc,
 			GoName:  r.goName,
@@ -39,7 +40,14 @@ func define[P any](h op.Handle[P], r rule[P]) {
 			stepTensors(group{c.In, c.Out[0], false}, r.step(p))
 			return nil
 		},
-	})
+	}
+	if r.rows != nil {
+		if r.rows.row == nil {
+			r.rows.row = func(p P, _ *op.Call) func(v [][]float64) { return byElement(r.step(p)) }
+		}
+		s.Storage, s.Sparse = r.rows.storage, r.rows.step
+	}
+	h.Define(s)
 }
 
 // defineMixed defines the operator that applies a rule to weights and gradients of low precision,

@@ -8,7 +8,7 @@ type SGDUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool            `op:"lazy_update,not,idle" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
+	NoLazyUpdate bool            `op:"lazy_update,not" doc:"update only the rows that a row_sparse gradient stores; otherwise the others decay and go on by their momentum"`
 }
 
 // SGDMomUpdateParams configures SGDMomUpdate.
@@ -18,7 +18,7 @@ type SGDMomUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool            `op:"lazy_update,not,idle" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
+	NoLazyUpdate bool            `op:"lazy_update,not" doc:"update only the rows that a row_sparse gradient stores; otherwise the others decay and go on by their momentum"`
 }
 
 // NAGMomUpdateParams configures NAGMomUpdate.
@@ -54,6 +54,13 @@ weight = (1 - lr·wd)·weight - lr·clip(rescale_grad·grad)`,
 		goName:  "SGDUpdate",
 		aliases: []string{"_sparse_sgd_update"},
 		step:    sgdStep,
+		rows: &byRows[SGDUpdateParams]{
+			lazy: func(p SGDUpdateParams) bool { return !p.NoLazyUpdate },
+			fast: func(p SGDUpdateParams) rowKernel {
+				return rowKernel{rule: rowsSGD, lr: p.LR, wd: p.WD, rescale: p.RescaleGrad.Value(),
+					clip: p.ClipGradient.Value()}
+			},
+		},
 	}
 	define(SGDUpdate, sgd)
 	defineMixed(MPSGDUpdate, "MPSGDUpdate", sgd)
@@ -66,6 +73,13 @@ mom = momentum·mom - lr·(clip(rescale_grad·grad) + wd·weight); weight += mom
 		aliases: []string{"_sparse_sgd_mom_update"},
 		states:  []string{"mom"},
 		step:    momStep,
+		rows: &byRows[SGDMomUpdateParams]{
+			lazy: func(p SGDMomUpdateParams) bool { return !p.NoLazyUpdate },
+			fast: func(p SGDMomUpdateParams) rowKernel {
+				return rowKernel{rule: rowsMomentum, lr: p.LR, wd: p.WD, momentum: p.Momentum,
+					rescale: p.RescaleGrad.Value(), clip: p.ClipGradient.Value()}
+			},
+		},
 	}
 	define(SGDMomUpdate, momentum)
 	defineMixed(MPSGDMomUpdate, "MPSGDMomUpdate", momentum)

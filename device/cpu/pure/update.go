@@ -7,7 +7,7 @@ import "math"
 // they are added, as in the kernels in C.
 type Update struct {
 	LR, WD, Rescale, Clip     float32 // negative Clip: no limit
-	Momentum, Beta1, Beta2, E float32 // E is Adam's epsilon, added to the root
+	Momentum, Beta1, Beta2, E float32 // E is the epsilon of Adam and AdaGrad
 }
 
 func (u *Update) clip(g float32) float32 {
@@ -59,5 +59,15 @@ func (u *Update) Adam(out, w, g, mean, variance []float32) {
 		s := float32(u.Beta2*variance[i]) + float32(float32(c2*d)*d)
 		mean[i], variance[i] = m, s
 		out[i] = v - float32(u.LR*m)/(float32(math.Sqrt(float64(s)))+u.E)
+	}
+}
+
+// AdaGrad is a step of AdaGrad.
+func (u *Update) AdaGrad(out, w, g, history []float32) {
+	for i, v := range w {
+		d := u.clip(u.Rescale * g[i])
+		h := history[i] + float32(d*d)
+		history[i] = h
+		out[i] = v - float32(u.LR*(d/float32(math.Sqrt(float64(h+u.E)))+float32(u.WD*v)))
 	}
 }

@@ -1,0 +1,56 @@
+//go:build cgo
+
+package cpu
+
+/*
+#include "sparse.h"
+#cgo noescape gx_sum_rows
+#cgo nocallback gx_sum_rows
+#cgo noescape gx_gather_rows
+#cgo nocallback gx_gather_rows
+#cgo noescape gx_add_rows
+#cgo nocallback gx_add_rows
+*/
+import "C"
+
+import "unsafe"
+
+// SumRows sums rows of N float32 elements by groups: row To[g] of the output, or row g, is the sum
+// of the items Starts[g] to Starts[g+1]-1 in their order. Item i is Order[i], or i; item k is row
+// At[k] of the source, or row k, times Factor[k], or times one. Lists that are nil have the second
+// meaning.
+type SumRows struct {
+	N       int
+	To      []int64
+	Starts  []int64 // one more than groups
+	Order   []int32
+	At      []int64
+	Factor  []float32
+	Threads int
+}
+
+// Run writes the sums to d.
+func (r SumRows) Run(d, s unsafe.Pointer) {
+	C.gx_sum_rows((*C.float)(d), numbers(r.To), numbers(r.Starts),
+		(*C.int32_t)(unsafe.Pointer(unsafe.SliceData(r.Order))), numbers(r.At),
+		(*C.float)(unsafe.Pointer(unsafe.SliceData(r.Factor))), (*C.float)(s),
+		C.int64_t(len(r.Starts)-1), C.int64_t(r.N), C.int(r.Threads))
+}
+
+// numbers returns the memory of a list, nil for nil.
+func numbers(list []int64) *C.int64_t {
+	return (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(list)))
+}
+
+// GatherRows copies rows of n bytes: row i of d is row at[i] of s, or zeros where at[i] is -1.
+func GatherRows(d, s unsafe.Pointer, at []int64, n, threads int) {
+	C.gx_gather_rows(d, s, numbers(at), C.int64_t(len(at)), C.int64_t(n), C.int(threads))
+}
+
+// AddRows adds rows of n float32 elements: row i of d is row ia[i] of a plus row ib[i] of b. A row
+// whose number is -1 adds nothing.
+func AddRows(d, a unsafe.Pointer, ia []int32, b unsafe.Pointer, ib []int32, n, threads int) {
+	C.gx_add_rows((*C.float)(d), (*C.float)(a), (*C.int32_t)(unsafe.Pointer(unsafe.SliceData(ia))),
+		(*C.float)(b), (*C.int32_t)(unsafe.Pointer(unsafe.SliceData(ib))), C.int64_t(len(ia)),
+		C.int64_t(n), C.int(threads))
+}

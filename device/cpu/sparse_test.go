@@ -1,0 +1,111 @@
+//go:build cgo
+
+package cpu_test
+
+import (
+	"slices"
+	"testing"
+	"unsafe"
+
+	"gomx/device/cpu"
+)
+
+// TestSumRows compares sums of rows with a loop that adds in the same order, bit by bit.
+func TestSumRows(t *testing.T) {
+	r := rng(t)
+	for _, n := range []int{1, 2, 5, 16, 21, 64, 85, 150} {
+		const groups, rows, items = 30, 40, 200
+		s, factor := random(r, rows*n), random(r, items).v
+		starts, order, at := make([]int64, groups+1), make([]int32, items), make([]int64, items)
+		for i := range order {
+			order[i], at[i] = int32(r.IntN(items)), int64(r.IntN(rows))
+		}
+		for g := range groups - 1 {
+			starts[g+1] = starts[g] + int64(r.IntN(7))
+		}
+		starts[groups] = starts[groups-1] // a group without items
+		to := make([]int64, groups)
+		for i, k := range r.Perm(2 * groups)[:groups] {
+			to[i] = int64(k)
+		}
+		for name, k := range map[string]cpu.SumRows{
+			"all":    {To: to, Order: order, At: at, Factor: factor},
+			"plain":  {},
+			"sum":    {Order: order, At: at},
+			"factor": {At: at, Factor: factor},
+		} {
+			k.N, k.Starts, k.Threads = n, starts, 2
+			if k.At == nil && k.Order == nil {
+				k.Starts = []int64{0, 3, 3, rows}
+			}
+			d := newGuarded(2 * groups * n)
+			clear(d.v)
+			k.Run(d.ptr(), s.ptr())
+			want := make([]float32, len(d.v))
+			for g := range len(k.Starts) - 1 {
+				row := g
+				if k.To != nil {
+					row = int(k.To[g])
+				}
+				for i := k.Starts[g]; i < k.Starts[g+1]; i++ {
+					item := i
+					if k.Order != nil {
+						item = int64(k.Order[i])
+					}
+					from, f := item, float32(1)
+					if k.At != nil {
+						from = k.At[item]
+					}
+					if k.Factor != nil {
+						f = k.Factor[item]
+					}
+					for c := range n {
+						want[row*n+c] += float32(f * s.v[int(from)*n+c])
+					}
+				}
+			}
+			if !slices.Equal(d.v, want) {
+				t.Errorf("%s, rows of %d: got %v, want %v", name, n, d.v, want)
+			}
+			d.intact(t, name)
+		}
+	}
+}
+
+func TestGatherAndAddRows(t *testing.T) {
+	r := rng(t)
+	const rows, n = 50, 33
+	a, b := random(r, rows*n), random(r, rows*n)
+	at := make([]int64, 2*rows)
+	ia, ib := make([]int32, 2*rows), make([]int32, 2*rows)
+	for i := range at {
+		at[i] = int64(r.IntN(rows+1) - 1)
+		if ia[i], ib[i] = int32(r.IntN(rows+1)-1), int32(r.IntN(rows+1)-1); ia[i] < 0 {
+			ib[i] = int32(r.IntN(rows))
+		}
+	}
+	d, sum := newGuarded(2*rows*n), newGuarded(2*rows*n)
+	cpu.GatherRows(d.ptr(), a.ptr(), at, 4*n, 2)
+	cpu.AddRows(sum.ptr(), a.ptr(), ia, b.ptr(), ib, n, 2)
+	for i := range at {
+		for c := range n {
+			copied, added := float32(0), float32(0)
+			if at[i] >= 0 {
+				copied = a.v[int(at[i])*n+c]
+			}
+			if ia[i] >= 0 {
+				added += a.v[int(ia[i])*n+c]
+			}
+			if ib[i] >= 0 {
+				added += b.v[int(ib[i])*n+c]
+			}
+			if d.v[i*n+c] != copied || sum.v[i*n+c] != added {
+				t.Fatalf("row %d: %v and %v, want %v and %v", i, d.v[i*n+c], sum.v[i*n+c], copied,
+					added)
+			}
+		}
+	}
+	d.intact(t, "gather")
+	sum.intact(t, "add")
+	cpu.GatherRows(unsafe.Pointer(&d.v[0]), nil, nil, 4, 2)
+}

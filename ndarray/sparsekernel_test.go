@@ -1,0 +1,99 @@
+package ndarray_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gomx/autograd"
+	"gomx/dtype"
+	nd "gomx/ndarray"
+)
+
+// TestSparseKernels compares products, sums, retained rows and gradients of tables with dense
+// arithmetic. The elements are small integers, so that all results are exact.
+func TestSparseKernels(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	same := func(what string, got *nd.Array, want []float64) {
+		t.Helper()
+		if x := floats(t, got); !slices.Equal(x, want) {
+			t.Fatalf("seed %d: %s: got %v, want %v", seed, what, x, want)
+		}
+	}
+	for range 40 {
+		typ := []dtype.Type{dtype.Float32, dtype.Float64, dtype.Int32}[r.IntN(3)]
+		m, k, n := 1+r.IntN(60), 1+r.IntN(60), 1+r.IntN(90)
+		a := randomStored(r, nd.CSR, typ, nd.Shape{m, k}, []float64{0, 0.1, 0.5, 1}[r.IntN(4)])
+		for _, stored := range []nd.Storage{nd.Dense, nd.RowSparse} {
+			y := randomStored(r, stored, typ, nd.Shape{k, n}, 0.6)
+			z := randomStored(r, stored, typ, nd.Shape{m, n}, 0.6)
+			same("a·y", nd.Dot(a, y, nd.DotParams{}), matrixProduct(t, a, y, false))
+			want := matrixProduct(t, a, z, true)
+			same("aᵀ·z", nd.Dot(a, z, nd.DotParams{TransposeA: true}), want)
+			same("aᵀ·z, dense", nd.Dot(a, z, nd.DotParams{TransposeA: true,
+				ForwardStype: "default"}), want)
+		}
+		x, y := randomStored(r, nd.RowSparse, typ, nd.Shape{m, n}, 0.5),
+			randomStored(r, nd.RowSparse, typ, nd.Shape{m, n}, 0.5)
+		u, v := floats(t, x), floats(t, y)
+		kept, sum := make([]float64, m*n), make([]float64, m*n)
+		ids := []int64{}
+		for i := range m {
+			if r.IntN(2) == 0 {
+				ids = append(ids, int64(i))
+				copy(kept[i*n:(i+1)*n], u[i*n:])
+			}
+		}
+		for i := range sum {
+			sum[i] = u[i] + v[i]
+		}
+		same("x+y", x.Add(y), sum)
+		if len(ids) > 0 {
+			same("retain", nd.Retain(x, nd.FromSlice(ids)), kept)
+		}
+		if typ != dtype.Int32 {
+			checkTable(t, r, typ, m, n, same)
+		}
+	}
+}
+
+// matrixProduct multiplies a, or its transpose, by b.
+func matrixProduct(t *testing.T, a, b *nd.Array, transposed bool) []float64 {
+	t.Helper()
+	x, y := floats(t, a), floats(t, b)
+	rows, inner, n := a.Shape()[0], a.Shape()[1], b.Shape()[1]
+	at := func(i, k int) float64 { return x[i*inner+k] }
+	if transposed {
+		at = func(i, k int) float64 { return x[k*a.Shape()[1]+i] }
+		rows, inner = a.Shape()[1], a.Shape()[0]
+	}
+	out := make([]float64, rows*n)
+	for i := range rows {
+		for k := range inner {
+			for c := range n {
+				out[i*n+c] += at(i, k) * y[k*n+c]
+			}
+		}
+	}
+	return out
+}
+
+// checkTable compares the row_sparse gradient of a table with a sum over the ids.
+func checkTable(t *testing.T, r *rand.Rand, typ dtype.Type, rows, n int,
+	same func(what string, got *nd.Array, want []float64)) {
+	t.Helper()
+	w := nd.Zeros(nd.Shape{rows, n}, nd.As(typ))
+	w.AttachGradOf(nd.RowSparse)
+	ids, count := make([]float32, 1+r.IntN(800)), make([]float64, rows*n)
+	for i := range ids {
+		ids[i] = float32(r.IntN(rows))
+		for c := range n {
+			count[int(ids[i])*n+c]++
+		}
+	}
+	y := nd.Embedding(nd.FromSlice(ids), autograd.Train().Watch(w), nd.EmbeddingParams{
+		InputDim: rows, OutputDim: n, DType: typ, SparseGrad: true})
+	y.Backward()
+	same("gradient of a table", w.Grad(), count)
+}

@@ -1,0 +1,30 @@
+package loop
+
+import "gomx/op"
+
+// RowSums sums rows of N float32 elements by groups: row To[g] of the output, or row g, is the sum
+// of the items Starts[g] to Starts[g+1]-1 in their order. Item i is Order[i], or i; item k is row
+// At[k] of the source, or row k, times Factor[k], or times one. Lists that are nil have the second
+// meaning.
+type RowSums struct {
+	N          int
+	To, Starts []int64
+	Order      []int32
+	At         []int64
+	Factor     []float32
+}
+
+// SumRows sums rows of src, which is float32, into dst. Rows of dst that no group names stay.
+func SumRows(dst, src op.Tensor, r RowSums, threads int) {
+	work := 0
+	if n := len(r.Starts) - 1; n > 0 {
+		work = (int(r.Starts[n]) + n) * r.N
+	}
+	sumRows(dst.Data, src.Data, r, Parts(threads, work))
+}
+
+// GatherRows copies rows of n elements: row i of dst is row at[i] of src, or zeros where at[i] is
+// -1.
+func GatherRows(dst, src op.Tensor, at []int64, n, threads int) {
+	gatherRows(dst.Data, src.Data, at, n*dst.DType.Size(), Parts(threads, len(at)*n))
+}
