@@ -120,6 +120,22 @@ func Declared(v *op.Node) (shape dtype.Shape, typ dtype.Type, err error) {
 	return shape, typ, err
 }
 
+// storageCodes are the storage types by the values of the attribute __storage_type__ of MXNet's
+// variables.
+var storageCodes = map[string]op.Storage{"": op.Dense, "-1": op.Dense, "0": op.Dense,
+	"1": op.RowSparse, "2": op.CSR, "default": op.Dense, "row_sparse": op.RowSparse, "csr": op.CSR}
+
+// DeclaredStorage returns the storage type that the attribute __storage_type__ of a variable states.
+func DeclaredStorage(v *op.Node) (op.Storage, error) {
+	text := v.Attrs["__storage_type__"]
+	s, ok := storageCodes[text]
+	if !ok {
+		return op.Dense, &op.Error{Op: "Var", Node: v.Name, Arg: "__storage_type__",
+			Msg: fmt.Sprintf("%q, want 0, 1 or 2", text)}
+	}
+	return s, nil
+}
+
 // seedFromAttrs reads __shape__ and __dtype__, the attributes of MXNet's variables; in files an
 // extent of 0 is unknown, and a type of -1.
 func seedFromAttrs(n *op.Node, shape *dtype.Shape, typ *dtype.Type) error {

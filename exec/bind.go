@@ -22,6 +22,11 @@ type Config struct {
 	Group2Ctx map[string]device.Device
 	Shapes    map[string]dtype.Shape // shapes of data and labels at least; the others are inferred
 	Types     map[string]dtype.Type  // float32 where nothing says otherwise
+	// Stored gives arguments storage types. For the others given arrays and the attribute
+	// __storage_type__ do, and the type default holds. Storage types of values, outputs and
+	// gradients follow, as MXNet infers them; a graph with one that is not the default runs
+	// operator by operator.
+	Stored map[string]op.Storage
 	// Precision is the type that layers compute in which are mostly products: float16, bfloat16, or
 	// float32, which leaves the graph as it is. Arguments, gradients, states and outputs keep their
 	// types; values are converted inside, as Mixed of package graph says.
@@ -65,7 +70,8 @@ type Config struct {
 	// Without names passes of package compile to leave out.
 	Without []string
 
-	lent *lending // of an executor of a Func, else nil
+	lent   *lending // of an executor of a Func, else nil
+	stored stored   // storage types that Bind has found
 }
 
 // lending says that the arrays of an executor have no memory: each run gets others.
@@ -110,8 +116,15 @@ func Bind(n Net, c Config) (ex *Executor, err error) {
 	}
 	ex = &Executor{net: n, config: c, eng: eng, facts: r.Facts(), Args: map[string]*nd.Array{},
 		Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{}}
+	if err := ex.config.storage(&n); err != nil {
+		return nil, err
+	}
 	if node := resolving(n.Outputs); node != nil {
 		ex.pending.lines = &lines{because: node}
+	} else if name := ex.config.stored.sparse(&n); name != "" {
+		ex.pending.lines = &lines{sparse: name}
+	}
+	if ex.pending.lines != nil {
 		if err := ex.pending.lines.check(&c); err != nil {
 			return nil, err
 		}
@@ -168,7 +181,8 @@ func (ex *Executor) bindArg(v *op.Node) (err error) {
 	g, given := ex.config.Grads[v.Name]
 	if !given {
 		a := ex.Args[v.Name]
-		g = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(v.Name+"_grad"))
+		g = ex.zeros(ex.config.stored.grads[v.Name], a.Shape(), nd.On(a.Device()), nd.As(a.DType()),
+			nd.Name(v.Name+"_grad"))
 	} else if g.Device() != ex.Args[v.Name].Device() {
 		return fmt.Errorf("exec: gradient of %q is on %v, want the argument's device %v", v.Name,
 			g.Device(), ex.Args[v.Name].Device())
@@ -181,11 +195,13 @@ func (ex *Executor) bindArg(v *op.Node) (err error) {
 }
 
 // req says whether the gradient of an argument is written, added or not computed.
-func (ex *Executor) req(name string) op.Req {
-	if r, ok := ex.config.GradReq[name]; ok {
+func (ex *Executor) req(name string) op.Req { return ex.config.req(name) }
+
+func (c *Config) req(name string) op.Req {
+	if r, ok := c.GradReq[name]; ok {
 		return r
 	}
-	return ex.config.DefaultReq
+	return c.DefaultReq
 }
 
 // take returns the array given for a variable, checked, or a new one of zeros.
@@ -193,7 +209,8 @@ func (ex *Executor) take(what string, given map[string]*nd.Array, v *op.Node) (*
 	shape, t := ex.facts.Shapes[v.Entry(0)], ex.facts.Types[v.Entry(0)]
 	a, ok := given[v.Name]
 	if !ok {
-		return ex.zeros(shape, nd.On(ex.deviceOf(v.Name)), nd.As(t), nd.Name(v.Name)), nil
+		return ex.zeros(ex.config.stored.vars[v.Name], shape, nd.On(ex.deviceOf(v.Name)), nd.As(t),
+			nd.Name(v.Name)), nil
 	}
 	if want := ex.deviceOf(v.Name); a.Device() != want {
 		return nil, fmt.Errorf("exec: %s %q is on %v, want %v: use To", what, v.Name, a.Device(),

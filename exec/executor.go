@@ -46,13 +46,13 @@ type pending struct {
 func (ex *Executor) Net() Net { return ex.net }
 
 // Outputs returns the arrays of the outputs; each forward run overwrites them. If their shapes
-// depend on values, as with boolean_mask, the graph runs operator by operator, and each forward run
-// makes new arrays; there are none before the first.
+// depend on values, as with boolean_mask, or if an array is sparse, the graph runs operator by
+// operator, and each forward run makes new arrays; there are none before the first.
 func (ex *Executor) Outputs() []*nd.Array { return ex.outputs }
 
 // Feed makes a the value of an argument for the runs that follow, without copying: a may be
 // written again as soon as the engine has run the operations that read it. Shape and type must be
-// the bound ones.
+// the bound ones. An array of another storage type is converted, which is a copy.
 func (ex *Executor) Feed(name string, a *nd.Array) error {
 	old, ok := ex.Args[name]
 	if !ok {
@@ -61,6 +61,7 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 	if err := ex.admit(fmt.Sprintf("array fed to argument %q", name), a, old); err != nil {
 		return err
 	}
+	a = a.ToStorage(old.Storage())
 	for _, b := range ex.programs {
 		if b != nil && b.p.shared.Load() && b.p.DerivesFrom(name) {
 			return fmt.Errorf("exec: argument %q fed while replicas share what is derived from "+

@@ -10,10 +10,11 @@ import (
 	"gomx/op"
 )
 
-// lines runs a graph operator by operator, because the shape of a value depends on other values: no
-// memory can be planned for it. Outputs are new arrays after each run.
+// lines runs a graph operator by operator, because the shape of a value depends on other values, or
+// because a value is sparse: no memory can be planned for it. Outputs are new arrays after each run.
 type lines struct {
-	because *op.Node    // the first operator whose output shape depends on values
+	because *op.Node    // the first operator whose output shape depends on values; nil: there is none
+	sparse  string      // description of the first sparse array; empty: there is none
 	outputs []*nd.Array // of the last run, on its tape; nil before the first run
 }
 
@@ -31,6 +32,10 @@ func resolving(outs []op.Entry) *op.Node {
 // refuse returns the error of a wish that only a compiled graph can fulfil.
 func (l *lines) refuse(wish string) error {
 	n := l.because
+	if n == nil {
+		return fmt.Errorf("exec: %s: the graph runs operator by operator, because %s", wish,
+			l.sparse)
+	}
 	return op.WithOp(fmt.Errorf("exec: %s: the graph runs operator by operator, because the shape "+
 		"of this operator's output depends on values", wish), n.Op.Name, n.Name, n.Site)
 }

@@ -7,6 +7,7 @@ import (
 
 	"gomx/engine"
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // engineFor chooses the engine of an executor: the one engine to which the arrays it is given, the
@@ -49,9 +50,9 @@ func (c *Config) engineFor() (*engine.Engine, error) {
 	return eng, nil
 }
 
-// zeros makes an array on the executor's engine.
-func (ex *Executor) zeros(like nd.Shape, opts ...nd.Option) *nd.Array {
-	return nd.Zeros(like, append(opts, nd.Using(ex.eng))...)
+// zeros makes an array of a storage type on the executor's engine.
+func (ex *Executor) zeros(s op.Storage, like nd.Shape, opts ...nd.Option) *nd.Array {
+	return nd.ZerosOf(s, like, append(opts, nd.Using(ex.eng))...)
 }
 
 // admit checks an array that replaces one of the executor's.

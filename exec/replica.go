@@ -39,7 +39,8 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 			return nil, fmt.Errorf("exec: argument %q cannot differ between replicas: they "+
 				"share what is derived from it", name)
 		}
-		r.Args[name] = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(name))
+		r.Args[name] = ex.zeros(a.Storage(), a.Shape(), nd.On(a.Device()), nd.As(a.DType()),
+			nd.Name(name))
 	}
 	if err := r.allocOutputs(); err != nil {
 		return nil, err

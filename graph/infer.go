@@ -153,3 +153,85 @@ func inferNodeType(g *Indexed, i int, types []dtype.Type) (changed bool, err err
 	}
 	return changed, nil
 }
+
+// Stored infers the storage types of the entries that outs depend on, from those of the variables.
+// The map has the sparse entries only. Where an operator has no kernel for the storage types of its
+// inputs, they are made dense, and so are its outputs: MXNet infers the same.
+func Stored(outs []op.Entry, vars func(v *op.Node) op.Storage) map[op.Entry]op.Storage {
+	known := map[op.Entry]op.Storage{}
+	for _, n := range op.Topo(outs) {
+		stored := []op.Storage{op.Dense}
+		if n.IsVar() {
+			stored[0] = vars(n)
+		} else {
+			stored, _ = n.Op.OutStorage(n.Params, storedInputs(n, known))
+		}
+		for i, s := range stored {
+			if s != op.Dense {
+				known[n.Entry(i)] = s
+			}
+		}
+	}
+	return known
+}
+
+// storedInputs lists the storage types of the inputs of n.
+func storedInputs(n *op.Node, known map[op.Entry]op.Storage) []op.Storage {
+	in := make([]op.Storage, len(n.In))
+	for i, e := range n.In {
+		in[i] = known[e]
+	}
+	return in
+}
+
+// StoredGradients infers the storage types of the gradients of the outputs by entries, where dense
+// gradients flow into the outputs.
+func StoredGradients(outs, wrt []op.Entry, vars func(v *op.Node) op.Storage) ([]op.Storage, error) {
+	known := Stored(outs, vars)
+	// Gradients depend on the storage types of the operands, which nodes of composed graphs lack.
+	twins := map[*op.Node]*op.Node{}
+	twin := func(e op.Entry) op.Entry {
+		if n := twins[e.Node]; n != nil {
+			e.Node = n
+		}
+		return e
+	}
+	for _, n := range op.Topo(outs) {
+		if n.IsVar() {
+			continue
+		}
+		m := *n
+		m.In = make([]op.Entry, len(n.In))
+		for i, e := range n.In {
+			m.In[i] = twin(e)
+		}
+		if in := storedInputs(n, known); !op.AllDense(in) {
+			m.Storage = in
+		}
+		twins[n] = &m
+	}
+	heads, flow := make([]op.Entry, len(outs)), make([]op.Entry, len(outs))
+	for i, e := range outs {
+		heads[i], flow[i] = twin(e), op.Var("head").Entry(0)
+	}
+	to := make([]op.Entry, len(wrt))
+	for i, e := range wrt {
+		to[i] = twin(e)
+	}
+	grads, err := Gradient(heads, flow, to)
+	if err != nil {
+		return nil, err
+	}
+	var valid []op.Entry
+	for _, e := range grads {
+		if e.Valid() {
+			valid = append(valid, e)
+		}
+	}
+	known = Stored(valid, vars)
+	stored := make([]op.Storage, len(wrt))
+	for i, e := range grads {
+		stored[i] = known[e]
+	}
+	return stored, nil
+}

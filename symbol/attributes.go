@@ -2,13 +2,12 @@ package symbol
 
 import (
 	"fmt"
+	"slices"
 
 	"gomx/compile"
 	"gomx/dtype"
 	"gomx/graph"
 	"gomx/op"
-	"gomx/op/loss"
-	"gomx/op/prim"
 )
 
 // ListAttr returns the attributes of the node whose output s is, as AttrDict has them.
@@ -39,43 +38,29 @@ const (
 	StorageCSR       Storage = "csr"
 )
 
-// storageCodes are MXNet's numbers in the attribute __storage_type__.
-var storageCodes = map[string]Storage{"": StorageDefault, "-1": StorageDefault, "0": StorageDefault,
-	"1": StorageRowSparse, "2": StorageCSR,
-	"default": StorageDefault, "row_sparse": StorageRowSparse, "csr": StorageCSR}
-
 // InferStorage returns the storage types of arguments, outputs and auxiliary states from the
-// storage types of some variables and from the attribute __storage_type__. Sparse variables are
-// made dense where an operator reads them, as MXNet does with operators that have no sparse kernel.
-// So every computed value is dense; only identity and BlockGrad pass the storage type of their
-// input on.
+// storage types of some variables and from the attribute __storage_type__, as MXNet infers them.
+// Sparse values are made dense where an operator has no kernel for them; its outputs are dense then.
 func (s *Symbol) InferStorage(given map[string]Storage) (args, outs, aux []Storage, err error) {
 	if err := s.checkNames(); err != nil {
 		return nil, nil, nil, err
 	}
-	known := map[op.Entry]Storage{}
+	vars, auxVars := s.variables()
+	known := map[*op.Node]op.Storage{}
 	used := map[string]bool{}
-	for _, n := range s.Nodes() {
-		if !n.IsVar() {
-			known[n.Entry(0)] = StorageDefault
-			if n.Op == prim.Identity.Op || n.Op == loss.BlockGrad.Op {
-				known[n.Entry(0)] = known[n.In[0]]
-			}
-			continue
+	for _, v := range slices.Concat(vars, auxVars) {
+		t, err := compile.DeclaredStorage(v)
+		if err != nil {
+			return nil, nil, nil, err
 		}
-		t, ok := storageCodes[n.Attrs["__storage_type__"]]
-		if !ok {
-			return nil, nil, nil, &op.Error{Op: "Var", Node: n.Name, Arg: "__storage_type__",
-				Msg: fmt.Sprintf("%q, want 0, 1 or 2", n.Attrs["__storage_type__"])}
-		}
-		if g, ok := given[n.Name]; ok {
-			if t, ok = storageCodes[string(g)]; !ok {
+		if g, ok := given[v.Name]; ok {
+			if t, err = op.ParseStorage(string(g)); err != nil {
 				return nil, nil, nil, fmt.Errorf(
-					"symbol: storage %q of %s, want default, row_sparse or csr", g, n.Name)
+					"symbol: storage %q of %s, want default, row_sparse or csr", g, v.Name)
 			}
-			used[n.Name] = true
+			used[v.Name] = true
 		}
-		known[n.Entry(0)] = t
+		known[v] = t
 	}
 	for _, name := range sortedKeys(given) {
 		if !used[name] {
@@ -83,20 +68,16 @@ func (s *Symbol) InferStorage(given map[string]Storage) (args, outs, aux []Stora
 				"symbol: storage given for %q, which is not a variable of the graph", name)
 		}
 	}
+	stored := graph.Stored(s.outputs, func(v *op.Node) op.Storage { return known[v] })
 	of := func(nodes []*op.Node) []Storage {
 		list := make([]Storage, len(nodes))
 		for i, v := range nodes {
-			list[i] = known[v.Entry(0)]
+			list[i] = Storage(known[v].String())
 		}
 		return list
 	}
-	vars, auxVars := s.variables()
 	for _, e := range s.outputs {
-		t := known[e]
-		if t == "" {
-			t = StorageDefault
-		}
-		outs = append(outs, t)
+		outs = append(outs, Storage(stored[e].String()))
 	}
 	return of(vars), outs, of(auxVars), nil
 }

@@ -47,7 +47,6 @@ func (s *Symbol) SimpleBind(c BindConfig) (*Executor, error) {
 	if err := s.checkNames(); err != nil {
 		return nil, err
 	}
-	s.noteStorage()
 	args, aux := s.variables()
 	return exec.Bind(exec.Net{Outputs: s.outputs, Args: args, Aux: aux}, c)
 }

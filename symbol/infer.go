@@ -12,20 +12,7 @@ func (s *Symbol) infer(shapes map[string]dtype.Shape,
 	if err := s.checkNames(); err != nil {
 		return nil, err
 	}
-	s.noteStorage()
 	return compile.Infer(s.outputs, compile.Given{Shapes: shapes, Types: types})
-}
-
-// noteStorage says once that storage types have no effect.
-func (s *Symbol) noteStorage() {
-	for _, n := range s.Nodes() {
-		if !n.IsVar() {
-			continue
-		}
-		if t, ok := storageCodes[n.Attrs["__storage_type__"]]; ok && t != StorageDefault {
-			op.Notice("storage type %s of variables has no effect: all arrays are dense", t)
-		}
-	}
 }
 
 // shapesOf returns the shapes of variables.
