@@ -50,13 +50,18 @@ func writeArrays(w io.Writer, list []Named) (err error) {
 	defer op.Recover(&err)
 	v3 := false
 	for _, n := range list {
-		v3 = v3 || n.Array != nil && (&Record{Shape: n.Array.Shape()}).needsV3()
+		v3 = v3 || n.Array != nil && (&Record{Shape: n.Array.Shape(),
+			Stype: Stype(n.Array.Storage())}).needsV3()
 	}
 	e := NewEncoder(w, len(list), v3)
 	var buf []byte
 	for _, n := range list {
 		r := &Record{Name: n.Name}
-		if n.Array != nil {
+		if n.Array != nil && n.Array.Storage() != nd.Dense {
+			if err := fillSparse(r, n.Array); err != nil {
+				return err
+			}
+		} else if n.Array != nil {
 			buf = slices.Grow(buf[:0], n.Array.Bytes())[:n.Array.Bytes()]
 			if err := fillRecord(r, n.Array, buf); err != nil {
 				return err
@@ -78,8 +83,8 @@ func fillRecord(r *Record, a *nd.Array, buf []byte) error {
 	return nil
 }
 
-// LoadArrays reads all arrays of a file onto the processor. Sparse arrays become dense, within
-// DenseLimit.
+// LoadArrays reads all arrays of a file onto the processor, with their storage types unless
+// DenseLimit is given.
 func LoadArrays(path string, opts ...LoadOption) ([]Named, error) {
 	var list []Named
 	err := readFile(path, func(r io.Reader, size int64) (err error) {
@@ -149,12 +154,19 @@ func closeAll(list []Named) {
 	}
 }
 
-// array makes an array on the processor from a record, nil for MXNet's "none". The bytes of a
-// sparse record, stored densely, are taken from dense.
+// array makes an array on the processor from a record, nil for MXNet's "none". A sparse record
+// becomes a sparse array; or a dense one, whose bytes are taken from dense, if dense says so.
 func (r *Record) array(dense *room) (a *nd.Array, err error) {
 	defer op.Recover(&err)
 	if r.Shape == nil {
 		return nil, nil
+	}
+	if r.Stype != Dense && !dense.only {
+		s, err := r.content()
+		if err != nil {
+			return nil, err
+		}
+		return nd.FromContent(s)
 	}
 	if r.Stype != Dense {
 		n, ok := byteSize(r.DType, r.Shape)

@@ -67,7 +67,7 @@ func SaveBuckets(prefix string, networks map[int]*sym.Symbol) error {
 // LoadBuckets reads the files of SaveBuckets or of MXNet's BucketingModule.
 func LoadBuckets(prefix string) (map[int]*sym.Symbol, error) {
 	path := BucketsPath(prefix)
-	arrays, err := LoadArrays(path)
+	arrays, err := LoadArrays(path, DenseLimit(0))
 	if err != nil {
 		return nil, err
 	}

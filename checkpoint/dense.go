@@ -38,9 +38,8 @@ func (r *Record) rows(d *Record, n int) error {
 	if err != nil {
 		return err
 	}
-	if len(r.Shape) == 0 || len(r.Storage) != len(r.Shape) || r.Storage[0] != len(at) ||
-		!r.Storage[1:].Equal(r.Shape[1:]) {
-		return fmt.Errorf("%d rows stored in shape %v, want shape %v", len(at), r.Storage, r.Shape)
+	if err := r.checkRows(at); err != nil {
+		return err
 	}
 	d.Data = make([]byte, n)
 	row := n / max(r.Shape[0], 1)
@@ -53,20 +52,20 @@ func (r *Record) rows(d *Record, n int) error {
 	return nil
 }
 
+// checkRows compares the shapes of a row_sparse record with the numbers of its rows.
+func (r *Record) checkRows(at []int64) error {
+	if len(r.Shape) == 0 || len(r.Storage) != len(r.Shape) || r.Storage[0] != len(at) ||
+		!r.Storage[1:].Equal(r.Shape[1:]) {
+		return fmt.Errorf("%d rows stored in shape %v, want shape %v", len(at), r.Storage, r.Shape)
+	}
+	return nil
+}
+
 // matrix copies the stored elements of a csr record to their places in the dense record d.
 func (r *Record) matrix(d *Record, n int) error {
-	begin, err := r.indices(0)
+	begin, column, err := r.checkMatrix()
 	if err != nil {
 		return err
-	}
-	column, err := r.indices(1)
-	if err != nil {
-		return err
-	}
-	if len(r.Shape) != 2 || len(begin) != r.Shape[0]+1 ||
-		!r.Storage.Equal(dtype.Shape{len(column)}) {
-		return fmt.Errorf("%d row pointers and %d columns for %v elements, want them to fit "+
-			"shape %v", len(begin), len(column), r.Storage, r.Shape)
 	}
 	d.Data = make([]byte, n)
 	size := r.DType.Size()
@@ -84,6 +83,22 @@ func (r *Record) matrix(d *Record, n int) error {
 		}
 	}
 	return nil
+}
+
+// checkMatrix returns the index arrays of a csr record, whose lengths fit its shapes.
+func (r *Record) checkMatrix() (begin, column []int64, err error) {
+	if begin, err = r.indices(0); err != nil {
+		return nil, nil, err
+	}
+	if column, err = r.indices(1); err != nil {
+		return nil, nil, err
+	}
+	if len(r.Shape) != 2 || len(begin) != r.Shape[0]+1 ||
+		!r.Storage.Equal(dtype.Shape{len(column)}) {
+		return nil, nil, fmt.Errorf("%d row pointers and %d columns for %v elements, want them "+
+			"to fit shape %v", len(begin), len(column), r.Storage, r.Shape)
+	}
+	return begin, column, nil
 }
 
 // indices decodes index array i.

@@ -9,19 +9,27 @@ import (
 // LoadOption is an option of loading arrays.
 type LoadOption func(*loadConfig)
 
-type loadConfig struct{ dense int64 } // bytes; 0: the default
+type loadConfig struct {
+	only  bool  // sparse arrays become dense
+	dense int64 // bytes; 0: the default
+}
 
 // denseAllowance is the number of bytes, beyond the size of the file, that its sparse arrays may
 // take when they are stored densely.
 const denseAllowance = 32 << 20
 
-// DenseLimit sets the number of bytes that the sparse arrays of one file may take together when
-// they are stored densely. The default is 32 MiB plus the size of the file: a sparse array of a few
-// bytes may claim any shape.
-func DenseLimit(bytes int64) LoadOption { return func(c *loadConfig) { c.dense = bytes } }
+// DenseLimit makes sparse arrays dense, and sets the number of bytes that those of one file may take
+// together. 0 means 32 MiB plus the size of the file: a sparse array of a few bytes may claim any
+// shape. Of states, which stay sparse, it limits the bytes of all arrays together.
+func DenseLimit(bytes int64) LoadOption {
+	return func(c *loadConfig) { c.only, c.dense = true, bytes }
+}
 
 // room is the number of bytes that are left of a limit.
-type room struct{ left, limit int64 }
+type room struct {
+	left, limit int64
+	only        bool // sparse arrays become dense
+}
 
 // newRoom returns the room for the sparse arrays of a file of size bytes; -1: unknown size.
 func newRoom(size int64, opts []LoadOption) *room {
@@ -32,7 +40,7 @@ func newRoom(size int64, opts []LoadOption) *room {
 	if c.dense == 0 {
 		c.dense = denseAllowance + max(size, 0)
 	}
-	return &room{c.dense, c.dense}
+	return &room{c.dense, c.dense, c.only}
 }
 
 // take takes n bytes for an array.

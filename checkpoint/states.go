@@ -37,7 +37,7 @@ func SaveStates(path string, states []IndexedState) error {
 }
 
 // LoadStates reads a .states file. Of the optimizer in files that have one it reads the counts of
-// updates. Sparse states count with their dense size, within DenseLimit.
+// updates.
 func LoadStates(path string, opts ...LoadOption) ([]IndexedState, error) {
 	var states []IndexedState
 	err := readFile(path, func(r io.Reader, _ int64) (err error) {
@@ -60,7 +60,12 @@ func StateOf(arrays ...*nd.Array) (s State, err error) {
 			continue
 		}
 		r := &Record{}
-		if err := fillRecord(r, a, make([]byte, a.Bytes())); err != nil {
+		if a.Storage() != nd.Dense {
+			err = fillSparse(r, a)
+		} else {
+			err = fillRecord(r, a, make([]byte, a.Bytes()))
+		}
+		if err != nil {
 			return State{}, err
 		}
 		parts[i].Array = r
@@ -77,8 +82,7 @@ func (s State) Arrays() ([]*nd.Array, error) {
 		if s.Array == nil {
 			return nil, nil
 		}
-		// ReadStates has checked the size
-		a, err := s.Array.array(&room{math.MaxInt64, math.MaxInt64})
+		a, err := s.Array.array(&room{})
 		return []*nd.Array{a}, err
 	}
 	var list []*nd.Array
@@ -173,9 +177,9 @@ func (sr *stateReader) state(v any, depth int) (State, error) {
 
 // claim adds the bytes of record r to the total, which the size of the file bounds.
 func (sr *stateReader) claim(r *Record) error {
-	n, ok := byteSize(r.DType, r.Shape)
-	if !ok {
-		n = math.MaxInt64
+	n := int64(len(r.Data))
+	for _, x := range r.Aux {
+		n += int64(len(x.Data))
 	}
 	return sr.bytes.take(n, r.Stype, r.DType, r.Shape)
 }
