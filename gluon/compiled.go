@@ -1,6 +1,7 @@
 package gluon
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,7 +19,7 @@ type compiled struct {
 	key   string
 	used  uint64 // time of the last use, guarded by hybrid.mu
 	graph *nd.Traced
-	fn    *exec.Func
+	fn    *exec.Func // nil: an array or a gradient is sparse, and the network runs line by line
 	outs  []op.Desc
 
 	inputs []argument
@@ -54,7 +55,11 @@ func (c *compiled) current() bool {
 }
 
 // close frees the memory of calls. Calls under way go on.
-func (c *compiled) close() { c.fn.Close() }
+func (c *compiled) close() {
+	if c.fn != nil {
+		c.fn.Close()
+	}
+}
 
 // describe returns the facts about arguments that a graph depends on.
 func describe(in []*nd.Array) []argument {
@@ -140,11 +145,33 @@ func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 		}
 		c.held = append(c.held, hold)
 	}
+	if what := c.sparse(in); what != "" {
+		op.Notice("the hybridized network runs line by line, because %s", what)
+		return c, nil
+	}
 	if c.fn, err = exec.NewFunc(g.Outputs, cfg); err != nil {
 		return nil, err
 	}
 	c.outs = c.fn.Outputs()
 	return c, nil
+}
+
+// sparse describes the first array or wanted gradient that is sparse, empty if all are dense.
+func (c *compiled) sparse(in []*nd.Array) string {
+	for i, a := range in {
+		if s := a.Storage(); s != nd.Dense {
+			return fmt.Sprintf("the argument %s is %v", c.inputs[i].name, s)
+		}
+	}
+	for i, k := range c.graph.Captured {
+		if s := k.Array.Storage(); s != nd.Dense {
+			return fmt.Sprintf("the array %s is %v", k.Node.Name, s)
+		}
+		if g := k.Array.Grad(); c.held[i].wanted && g != nil && g.Storage() != nd.Dense {
+			return fmt.Sprintf("the gradient of %s is %v", k.Node.Name, g.Storage())
+		}
+	}
+	return ""
 }
 
 // run calls the compiled network and records the call.

@@ -64,7 +64,8 @@ type hybrid struct {
 // Forward then runs in Go only when it is traced: it must not depend on anything but its arguments,
 // its parameters and values that do not change. Reading a value while it is traced is an error that
 // names the line. Random numbers, moving averages, gradients and errors are the same as without
-// Hybridize; so are the results, up to the rounding of fused operators (see [NoFusion]).
+// Hybridize; so are the results, up to the rounding of fused operators (see [NoFusion]). A call with
+// a sparse array, or whose gradients are sparse, runs line by line, and a notice says so once.
 //
 // A call with an argument on a tape is one recorded step, and all arguments count as being on the
 // tape; gradients are computed for those that have one attached, or depend on an array that has, and
@@ -101,6 +102,9 @@ func (h *hybrid) forward(in []*nd.Array) []*nd.Array {
 		return h.call(in)
 	}
 	c, err := h.find(in)
+	if err == nil && c.fn == nil {
+		return h.call(in)
+	}
 	if err == nil {
 		var out []*nd.Array
 		if out, err = c.run(in); err == nil {
@@ -156,7 +160,7 @@ func appendKey(b []byte, in []*nd.Array) []byte {
 			wanted = 1
 		}
 		shape := a.Shape()
-		b = append(b, byte(a.DType())<<1|wanted, byte(len(shape)))
+		b = append(b, byte(a.DType())<<1|wanted, byte(a.Storage()), byte(len(shape)))
 		for _, n := range shape {
 			b = binary.AppendUvarint(b, uint64(n))
 		}

@@ -25,6 +25,9 @@ type Spec struct {
 	// GradReq says how Backward stores the gradient. GradNull is for running statistics and for
 	// parameters that are not trained.
 	GradReq nd.GradReq
+	// GradStorage is the storage type of the gradient. RowSparse suits a table of which a step reads
+	// few rows: the step then costs by these. On other devices than the processor it has no effect.
+	GradStorage nd.Storage
 	// State says that Forward changes the values, as it does with running statistics. The workers
 	// of a job share them: see Trainer.
 	State bool
@@ -213,7 +216,7 @@ func (p *Param) put(values *nd.Array, devices []device.Device) error {
 	list := make([]*nd.Array, len(devices))
 	for i, dev := range devices {
 		list[i] = p.copyOn(dev, values)
-		list[i].AttachGrad(p.GradReq)
+		p.attach(list[i])
 	}
 	p.Shape = shape.Clone()
 	p.arrays.Store(&list)
@@ -318,9 +321,18 @@ func (p *Param) SetGradReq(r nd.GradReq) {
 	p.GradReq = r
 	if list := p.arrays.Load(); list != nil {
 		for _, a := range *list {
-			a.AttachGrad(r)
+			p.attach(a)
 		}
 	}
+}
+
+// attach gives an array of the parameter its gradient. The caller holds mu.
+func (p *Param) attach(a *nd.Array) {
+	s := p.GradStorage
+	if a.Device().Kind != device.KindCPU {
+		s = nd.Dense
+	}
+	a.AttachGradOf(s, p.GradReq)
 }
 
 // request returns how Backward stores the gradient.

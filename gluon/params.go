@@ -233,7 +233,7 @@ func Deduplicate() SaveOption { return func(s *saving) { s.once = true } }
 // one of a Module or of export, whose names begin with arg: and aux:. Names may be structural, or
 // MXNet's global ones with any prefix before them; see [Scoper].
 func (ps *Params) Load(path string, opts ...LoadOption) error {
-	list, err := checkpoint.LoadArrays(path)
+	list, err := checkpoint.LoadArrays(path, checkpoint.DenseLimit(0))
 	if err != nil {
 		return err
 	}

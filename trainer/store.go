@@ -128,11 +128,20 @@ func (s *Store) update(grads map[string]*nd.Array) error {
 		if k.grad[0] = grads[k.name]; k.grad[0] == nil {
 			k.grad[0] = k.none() // the network of this batch's bucket does not have the parameter
 		}
-		if err := s.kv.PushPull(k.name, -i, k.grad[:], k.value); err != nil {
+		if err := s.pushPull(k, i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pushPull pushes the gradient of key number i and pulls its value.
+func (s *Store) pushPull(k *storedKey, i int) error {
+	if g := k.grad[0]; g.Storage() != nd.Dense {
+		k.grad[0] = densely(g, k.name, s.kv.Name())
+		defer k.grad[0].Close()
+	}
+	return s.kv.PushPull(k.name, -i, k.grad[:], k.value)
 }
 
 // Pull takes all parameters and auxiliary states from the store, for a worker that takes the place of

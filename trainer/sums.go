@@ -8,6 +8,7 @@ import (
 	"gomx/kvstore"
 	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // sums adds up the gradients of the devices, and of all workers in a store that processes share.
@@ -111,12 +112,32 @@ func (t *Trainer) reduce(g Gradients, devices int, take func(s *sums, name strin
 // add replaces the first n gradients of a parameter by the sum of all.
 func (s *sums) add(name string, priority int, grads []*nd.Array, n int) error {
 	if !s.known[name] {
-		if err := s.kv.Init(context.Background(), name, grads[0]); err != nil {
+		if err := s.kv.Init(context.Background(), name, grads[0].ToStorage(nd.Dense)); err != nil {
 			return err
 		}
 		s.known[name] = true
 	}
-	return s.kv.PushPull(name, priority, grads, grads[:n])
+	if grads[0].Storage() == nd.Dense {
+		return s.kv.PushPull(name, priority, grads, grads[:n])
+	}
+	list := make([]*nd.Array, len(grads))
+	for i, g := range grads {
+		list[i] = densely(g, name, s.kv.Name())
+	}
+	defer closeAll(list)
+	if err := s.kv.PushPull(name, priority, list, list[:n]); err != nil {
+		return err
+	}
+	for i, a := range list[:n] {
+		a.CopyInto(grads[i])
+	}
+	return nil
+}
+
+// densely returns a dense copy of a sparse gradient for a store.
+func densely(g *nd.Array, name, store string) *nd.Array {
+	op.Notice("the gradient of %s is %v and made dense for the store %s", name, g.Storage(), store)
+	return g.ToStorage(nd.Dense)
 }
 
 // recall replaces the first n gradients of a parameter by the sum of the last round.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"gomx/device"
 	"gomx/gluon"
 	"gomx/initializer"
 	nd "gomx/ndarray"
@@ -55,8 +56,9 @@ func (d *Dense) Forward(x *nd.Array) *nd.Array {
 type Embedding struct {
 	gluon.Hooks
 	Rows, Units int // entries of the table, and numbers of each
-	// SparseGrad asks for a gradient of the rows that were used alone. It has no effect yet: the
-	// gradient is dense, with the same values.
+	// SparseGrad makes the gradient row_sparse: it stores the rows that were used alone, and
+	// optimizers with lazy updates change no others. A step then costs by the rows that it uses,
+	// not by Rows.
 	SparseGrad bool
 
 	WeightInit initializer.Initializer // nil: the network's
@@ -66,8 +68,11 @@ type Embedding struct {
 
 // Declare declares the parameters.
 func (e *Embedding) Declare() {
-	e.Weight = gluon.Need(e.Weight, gluon.Spec{Shape: nd.Shape{e.Rows, e.Units},
-		Init: e.WeightInit})
+	s := gluon.Spec{Shape: nd.Shape{e.Rows, e.Units}, Init: e.WeightInit}
+	if e.SparseGrad {
+		s.GradStorage = nd.RowSparse
+	}
+	e.Weight = gluon.Need(e.Weight, s)
 }
 
 // Forward returns an array of the shape of x and one more axis, of extent Units.
@@ -77,7 +82,8 @@ func (e *Embedding) Forward(x *nd.Array) *nd.Array {
 	}
 	call := e.Enter(e, x)
 	return call.Leave(nd.Embedding(x, e.Weight.At(x), nd.EmbeddingParams{InputDim: e.Rows,
-		OutputDim: e.Units, DType: e.Weight.DType, SparseGrad: e.SparseGrad}))
+		OutputDim: e.Units, DType: e.Weight.DType,
+		SparseGrad: e.SparseGrad && x.Device().Kind == device.KindCPU}))
 }
 
 // Dropout sets a share of the elements to zero in training, and scales the others up.

@@ -84,6 +84,8 @@ func Suites() []Suite {
 		{Name: "oddconvs", Script: "oddconvs.py", Workloads: oddconvs, variants: oneOrTwoThreads,
 			sessions: true, sampled: true,
 			only: "mxnet", floor: 0.9},
+		{Name: "sparse", Script: "sparse.py", Workloads: sparse, args: peerAndLine,
+			variants: byThreads, floor: 0.9},
 		{Name: "platforms", run: runPlatforms},
 	}
 }

@@ -1,0 +1,159 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gomx/autograd"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// Sizes of the sparse suite, the same as in peers/sparse.py.
+const (
+	sparseBatch   = 512       // rows of the csr matrices
+	sparseColumns = 100_000   // their columns
+	sparseRows    = 1_000_000 // rows of tables and of row_sparse arrays
+	sparseWidth   = 64        // elements of a row
+	sparseTouched = 4096      // rows that a step of the lines sparse.rows reads
+)
+
+// sparseDensities are the shares of stored elements or rows, by their names in lines.
+var sparseDensities = []struct {
+	name  string
+	share float64
+}{{"0.01%", 1e-4}, {"0.1%", 1e-3}, {"1%", 1e-2}}
+
+// sparse measures operators and training steps with sparse operands.
+func sparse() ([]Workload, error) {
+	var list []Workload
+	for _, d := range sparseDensities {
+		share := d.share
+		add := func(name string, prepare func(r *rand.Rand) func() error) {
+			list = append(list, stepTime(fmt.Sprintf("sparse.%s.%s", name, d.name), prepare))
+		}
+		add("dot", func(r *rand.Rand) func() error { return csrDot(r, share, false) })
+		add("dot_t", func(r *rand.Rand) func() error { return csrDot(r, share, true) })
+		add("embedding.sgd", func(r *rand.Rand) func() error {
+			return tableStep(r, optimizer.SGD{LR: 0.01}, sparseRows, sparseRows,
+				int(sparseRows*share))
+		})
+		add("embedding.adam", func(r *rand.Rand) func() error {
+			return tableStep(r, optimizer.Adam{LR: 0.01}, sparseRows, sparseRows,
+				int(sparseRows*share))
+		})
+		add("retain", func(r *rand.Rand) func() error {
+			n := int(sparseRows * share)
+			x, ids := someRows(r, 2*n), nd.FromSlice(different(r, n, sparseRows))
+			return func() error {
+				nd.Retain(x, ids).Close()
+				return nil
+			}
+		})
+		add("add", func(r *rand.Rand) func() error {
+			n := int(sparseRows * share)
+			x, y := someRows(r, n), someRows(r, n)
+			return func() error {
+				x.Add(y).Close()
+				return nil
+			}
+		})
+	}
+	for _, rows := range []int{100_000, 1_000_000, 10_000_000} {
+		list = append(list, stepTime(fmt.Sprintf("sparse.rows.%d", rows),
+			func(r *rand.Rand) func() error {
+				return tableStep(r, optimizer.Adam{LR: 0.01}, rows, 100_000,
+					sparseTouched)
+			}))
+	}
+	return list, nil
+}
+
+// stepTime measures microseconds of a step: the best of three runs.
+func stepTime(name string, prepare func(r *rand.Rand) func() error) Workload {
+	return Workload{Name: name, Unit: "us/op", Run: func(ctx context.Context) (float64, error) {
+		step := prepare(rand.New(rand.NewPCG(1, 2)))
+		s, err := bestOf(ctx, 3, 50, step)
+		return s * 1e6, err
+	}}
+}
+
+// csrDot returns a product of a random csr matrix, or of its transpose, with a dense matrix.
+func csrDot(r *rand.Rand, share float64, transposed bool) func() error {
+	var values []float32
+	var columns []int64
+	starts := []int64{0}
+	for range sparseBatch {
+		columns = append(columns, different(r, int(sparseColumns*share), sparseColumns)...)
+		starts = append(starts, int64(len(columns)))
+	}
+	for range columns {
+		values = append(values, r.Float32())
+	}
+	x := nd.CSRFromSlices(values, columns, starts, nd.Shape{sparseBatch, sparseColumns})
+	rows := sparseColumns
+	if transposed {
+		rows = sparseBatch
+	}
+	y := nd.Uniform(-1, 1, nd.Shape{rows, sparseWidth})
+	return func() error {
+		nd.Dot(x, y, nd.DotParams{TransposeA: transposed}).Close()
+		return nil
+	}
+}
+
+// tableStep returns a training step of a table of which it reads n of the first limit rows.
+func tableStep(r *rand.Rand, o optimizer.Optimizer, rows, limit, n int) func() error {
+	w := nd.Full(0.5, nd.Shape{rows, sparseWidth})
+	w.AttachGradOf(nd.RowSparse)
+	ids := nd.FromSlice(float32s(different(r, n, limit)))
+	p := nd.EmbeddingParams{InputDim: rows, OutputDim: sparseWidth, SparseGrad: true}
+	u, err := optimizer.NewUpdater(o, nil)
+	return func() error {
+		if err != nil {
+			return err
+		}
+		nd.Scope(func(s *nd.Scoped) {
+			y := nd.Embedding(s.Enter(ids), autograd.Train().Watch(w), p)
+			y.Backward()
+		})
+		return u.Update(0, w, w.Grad())
+	}
+}
+
+// someRows returns a row_sparse array of n random rows.
+func someRows(r *rand.Rand, n int) *nd.Array {
+	values := make([]float32, n*sparseWidth)
+	for i := range values {
+		values[i] = r.Float32()
+	}
+	return nd.RowSparseFromSlices(values, different(r, n, sparseRows),
+		nd.Shape{sparseRows, sparseWidth})
+}
+
+// different returns n different numbers below limit, ascending.
+func different(r *rand.Rand, n, limit int) []int64 {
+	list := make([]int64, 0, 2*n)
+	for len(list) < n {
+		for range n {
+			list = append(list, r.Int64N(int64(limit)))
+		}
+		slices.Sort(list)
+		list = slices.Compact(list)
+	}
+	r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+	list = list[:n]
+	slices.Sort(list)
+	return list
+}
+
+// float32s converts numbers.
+func float32s(list []int64) []float32 {
+	out := make([]float32, len(list))
+	for i, v := range list {
+		out[i] = float32(v)
+	}
+	return out
+}
