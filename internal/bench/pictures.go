@@ -78,33 +78,40 @@ func inputs() ([]Workload, error) {
 			return data.Arrays(nd.Zeros(nd.Shape{arrayRows, 1, 28, 28}),
 				nd.Zeros(nd.Shape{arrayRows}))
 		}),
+		readingLines("io.libsvm", "clicks.svm"),
+		readingLines("io.libsvm.values", "values.svm"),
 	}, nil
 }
 
 // reading measures the processor time for a picture of an iterator.
 func reading(name string, open func(rec string) (dataio.Iter, error)) Workload {
-	return perSample(name, func(ctx context.Context, rec string) (epoch func() (int, error),
-		close func() error, err error) {
+	return perSample(name, pictureRecords, func(ctx context.Context, rec string) (
+		epoch func() (int, error), close func() error, err error) {
 		it, err := open(rec)
 		if err != nil {
 			return nil, nil, err
 		}
-		return func() (n int, err error) {
-			for b, err := range dataio.Epoch(ctx, it) {
-				if err != nil {
-					return 0, err
-				}
-				n += it.BatchSize() - b.Pad
-			}
-			return n, nil
-		}, it.(io.Closer).Close, nil
+		return epochOf(ctx, it), it.(io.Closer).Close, nil
 	})
+}
+
+// epochOf returns a function that reads one epoch and counts its samples.
+func epochOf(ctx context.Context, it dataio.Iter) func() (n int, err error) {
+	return func() (n int, err error) {
+		for b, err := range dataio.Epoch(ctx, it) {
+			if err != nil {
+				return 0, err
+			}
+			n += it.BatchSize() - b.Pad
+		}
+		return n, nil
+	}
 }
 
 // loading measures the processor time for a sample of a loader with one worker.
 func loading(name string, batch int, set func(rec string) data.Dataset[data.Sample]) Workload {
-	return perSample(name, func(ctx context.Context, rec string) (epoch func() (int, error),
-		close func() error, err error) {
+	return perSample(name, pictureRecords, func(ctx context.Context, rec string) (
+		epoch func() (int, error), close func() error, err error) {
 		d := set(rec)
 		l := data.NewLoader(d, batch, data.Shuffle(1), data.LastBatch(data.Discard))
 		return func() (n int, err error) {
@@ -119,15 +126,17 @@ func loading(name string, batch int, set func(rec string) data.Dataset[data.Samp
 	})
 }
 
-// perSample measures the least processor time for a sample in three epochs after a first one.
-func perSample(name string, open func(ctx context.Context, rec string) (epoch func() (int, error),
-	close func() error, err error)) Workload {
+// perSample measures the least processor time for a sample in three epochs after a first one. write
+// writes a file, unless it is there, and returns its path.
+func perSample(name string, write func(folder string) (path string, err error),
+	open func(ctx context.Context, path string) (epoch func() (int, error), close func() error,
+		err error)) Workload {
 	run := func(ctx context.Context) (float64, error) {
-		folder := pictureFolder()
-		if err := writePictures(folder); err != nil {
+		path, err := write(pictureFolder())
+		if err != nil {
 			return 0, err
 		}
-		epoch, shut, err := open(ctx, filepath.Join(folder, "pictures.rec"))
+		epoch, shut, err := open(ctx, path)
 		if err != nil {
 			return 0, err
 		}
@@ -168,12 +177,16 @@ func folderAndLine(_ Peer, line string) []string {
 // objectNumbers is the length of the labels: two objects.
 const objectNumbers = 2 + 2*5
 
-// writePictures packs pictures with the boxes of two objects, unless they are there.
-func writePictures(folder string) error {
-	rec := filepath.Join(folder, "pictures.rec")
+// pictureRecords packs pictures with the boxes of two objects, unless they are there.
+func pictureRecords(folder string) (rec string, err error) {
+	rec = filepath.Join(folder, "pictures.rec")
 	if _, err := os.Stat(rec); err == nil {
-		return nil
+		return rec, nil
 	}
+	return rec, writePictures(folder, rec)
+}
+
+func writePictures(folder, rec string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-"""Reading of training data: records of pictures, pictures with objects, and loaders. It prints the processor time for a
-sample, of all threads, in microseconds.
+"""Reading of training data: records of pictures, pictures with objects, loaders, and text in LibSVM's format. It prints the
+processor time for a sample, of all threads, in microseconds.
 Usage: io.py FOLDER [REGEX of line names]"""
 import os, re, sys, time
 import numpy as np
@@ -70,5 +70,8 @@ measure("io.loader.pictures", lambda: load(ImageRecordDataset(rec).transform_fir
     transforms.RandomResizedCrop(224), transforms.RandomFlipLeftRight(), transforms.ToTensor(),
     transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])), BATCH))
 measure("io.loader.arrays", lambda: load(ArrayDataset(mx.nd.zeros((ROWS, 1, 28, 28)), np.zeros(ROWS, "f")), 64))
+for line, name in (("io.libsvm", "clicks.svm"), ("io.libsvm.values", "values.svm")):
+    measure(line, lambda: iterate(mx.io.LibSVMIter(
+        data_libsvm=os.path.join(folder, name), data_shape=(1000000,), batch_size=256)))
 sys.stdout.flush()
 os._exit(0)  # MXNet 1.9.1 may crash when it destroys its iterators
