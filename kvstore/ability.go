@@ -35,6 +35,25 @@ type Exchanger interface {
 	PushPull(key string, priority int, grads, out []*nd.Array) error
 }
 
+// RowPuller is a store of row_sparse values: Init with a row_sparse array makes one.
+type RowPuller interface {
+	// RowSparsePull copies rows of the value into row_sparse arrays, after all operations on the
+	// key that this worker began before: into out[i] the rows that rows[i] numbers, each once, in
+	// ascending order. The numbers may come in any order and more than once. A row that the value
+	// does not store is stored as zeros.
+	RowSparsePull(key string, priority int, rows, out []*nd.Array) error
+}
+
+// RowKeeper is a store whose servers hold the rows of row_sparse values that somebody has pushed, and
+// no others. A push changes these rows alone, by the optimizer or, without one, to the sum of a
+// round: other rows stay as they are, whatever the optimizer does to a dense value.
+type RowKeeper interface {
+	RowPuller
+	// InitRows is Init for a matrix of which no process need hold more than some rows. Every worker
+	// calls it.
+	InitRows(ctx context.Context, key string, spec RowsSpec) error
+}
+
 // Member is a store that workers share.
 type Member interface {
 	// Rank returns the number of this worker, from 0.

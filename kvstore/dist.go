@@ -33,6 +33,7 @@ type dist struct {
 	closed  bool
 
 	vote vote // used by the goroutine that calls Regroup
+	distRows
 }
 
 // openDist opens the store that a job shares.
@@ -43,6 +44,7 @@ func openDist(ctx context.Context, kind Kind, c config) (*dist, error) {
 	}
 	s := &dist{name: kind.Name, job: job, cfg: c, keys: map[string]*distKey{},
 		version: server.RestoredVersion}
+	s.distRows.store = s
 	staleness := worker.Unbounded
 	switch {
 	case kind.bounded && c.staleness > 0:
@@ -108,17 +110,20 @@ func (s *dist) init(ctx context.Context, key string, value *nd.Array, added bool
 	if value == nil {
 		return fmt.Errorf("kvstore: no value for key %q", key)
 	}
+	if value.Storage() == nd.RowSparse && !added {
+		return s.initStored(ctx, key, value)
+	}
 	b := make([]byte, value.Bytes())
 	if err := value.ReadBytes(ctx, b); err != nil {
 		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
 	}
 	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(),
-		eng: value.Engine(), added: added}
-	return s.create(ctx, k, b, !s.sync)
+		eng: value.Engine(), keyKind: keyKind{added: added}}
+	return s.create(ctx, k, worker.KeySpec{Direct: !s.sync}, b)
 }
 
 // create makes a key and tells the servers.
-func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool) error {
+func (s *dist) create(ctx context.Context, k *distKey, spec worker.KeySpec, value []byte) error {
 	s.mu.Lock()
 	switch {
 	case s.closed:
@@ -145,12 +150,11 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole",
 			len(value), maxSlice, o.Name()))
 	}
-	spec := worker.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct,
-		Whole: k.whole}
+	spec.DType, spec.Total, spec.Whole = k.dtype, uint64(len(value)), k.whole
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return s.job.worker.Init(now, k.id, spec, value, deadline)
 	})
-	if err == nil && direct && k.eng != nil {
+	if err == nil && spec.Direct && k.eng != nil {
 		s.job.driver.do(func() { err = s.job.worker.SetClock(k.id, s.job.worker.Resumed()) },
 			func() { err = errClosed })
 	}
@@ -166,8 +170,11 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 func (s *dist) Push(key string, priority int, grads ...*nd.Array) (err error) {
 	defer op.Recover(&err)
 	k, err := s.find(key, "Push", grads)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case k.sparse != nil:
+		return k.pushRows(priority, grads)
 	}
 	return k.push(priority, grads)
 }
@@ -177,6 +184,10 @@ func (s *dist) Pull(key string, priority int, out ...*nd.Array) (err error) {
 	k, err := s.find(key, "Pull", out)
 	if err != nil {
 		return err
+	}
+	if k.sparse != nil {
+		k.pullAll(priority, out)
+		return nil
 	}
 	k.begin("pull", priority, nil, out)
 	return nil
@@ -189,6 +200,13 @@ func (s *dist) PushPull(key string, priority int, grads, out []*nd.Array) (err e
 		err = fits(key, "PushPull", k.shape, k.dtype, out)
 	}
 	if err != nil {
+		return err
+	}
+	if k.sparse != nil {
+		err := k.pushRows(priority, grads)
+		if err == nil {
+			k.pullAll(priority, out)
+		}
 		return err
 	}
 	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
@@ -258,6 +276,14 @@ func (s *dist) SetCompression(m compress.Method) error {
 func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
 	if _, err := optimizer.NewUpdater(o, nil); err != nil {
 		return fmt.Errorf("kvstore: %w", err)
+	}
+	for _, k := range s.all() {
+		if k.sparse == nil {
+			continue
+		}
+		if err := worksOnRows(o, k); err != nil {
+			return err
+		}
 	}
 	if !optimizer.Elementwise(o) {
 		for _, k := range s.all() {

@@ -11,6 +11,7 @@ import (
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/spans"
 	"gomx/kvstore/update"
 	"gomx/kvstore/wire"
@@ -27,16 +28,22 @@ type distKey struct {
 	id    uint32
 	shape dtype.Shape
 	dtype dtype.Type
-	whole bool           // never sliced
-	added bool           // no optimizer changes it
 	eng   *engine.Engine // nil for the store's own numbers
 	turn  *engine.Var
 	say   func() string // describes the key in errors
 	sum   reducer
 	stage *nd.Array // pulled values on their way to another device, or beside the values of a push
 	spare sync.Pool // of *exchange
+	keyKind
 	coder
 	failure
+}
+
+// keyKind tells keys of a dist store apart.
+type keyKind struct {
+	whole  bool       // never sliced
+	added  bool       // no optimizer changes it
+	sparse *rows.Spec // servers hold the rows that were pushed; nil: they hold a whole value
 }
 
 // coder compresses the pushes of a key. Operations that update the key's turn use it, one at a

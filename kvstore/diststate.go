@@ -29,6 +29,10 @@ func (s *dist) OptimizerStates(ctx context.Context) ([]State, error) {
 		if k.eng == nil {
 			continue
 		}
+		if k.sparse != nil {
+			list = append(list, State{Key: k.name}) // of each row, on its server
+			continue
+		}
 		arrays, err := k.states(ctx)
 		if err != nil {
 			return nil, k.fail("optimizer state", err)

@@ -27,6 +27,19 @@
 // stores of one process have all but Member, Joint, Resumer, Skipper and Snapshotter; the stores of
 // a job have all. KindOf tells both apart before one is open.
 //
+// # Rows
+//
+// A value that Init gets as a row_sparse array is sparse: a push changes the rows that its gradients
+// store, and RowSparsePull reads the rows that somebody asks for. In a job the servers hold the rows
+// that somebody has pushed, and no others: InitRows makes a matrix of any size without values, whose
+// rows begin with numbers that are a function of a seed and the row (package rows). Optimizers
+// change pushed rows alone.
+//
+//	err = kv.InitRows(ctx, "emb", kvstore.RowsSpec{Shape: nd.Shape{100e6, 16}, DType: dtype.Float32,
+//		Init: rows.Init{Kind: rows.KindUniform, Scale: 0.01, Seed: 1}})
+//	err = kv.Push("emb", 0, grad)                                  // row_sparse
+//	err = kv.RowSparsePull("emb", 0, []*nd.Array{ids}, []*nd.Array{w}) // w is row_sparse
+//
 // # Asynchrony
 //
 // Push and Pull are operations of the engine: they return at once, wait for the arrays that they

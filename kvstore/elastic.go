@@ -117,7 +117,7 @@ func (s *dist) voted(ctx context.Context) (uint64, error) {
 	if v.key == nil {
 		k := &distKey{store: s, name: "changes of the group", shape: dtype.Shape{1},
 			dtype: dtype.Int64}
-		if err := s.create(ctx, k, make([]byte, 8), false); err != nil {
+		if err := s.create(ctx, k, worker.KeySpec{}, make([]byte, 8)); err != nil {
 			return 0, err
 		}
 		v.key = k
@@ -245,7 +245,8 @@ func (s *dist) number(ctx context.Context, name string) ([]*distKey, error) {
 	for r := range s.NumWorkers() {
 		k := &distKey{store: s, name: fmt.Sprintf("%s of worker %d", name, r),
 			shape: dtype.Shape{1}, dtype: dtype.Int64}
-		if err := s.create(ctx, k, make([]byte, 8), true); err != nil {
+		if err := s.create(ctx, k, worker.KeySpec{Direct: true},
+			make([]byte, 8)); err != nil {
 			return nil, err
 		}
 		list = append(list, k)

@@ -33,6 +33,24 @@ func (kv *KV) PushPull(key string, priority int, grads, out []*nd.Array) error {
 	return kv.Pull(key, priority, out...)
 }
 
+// RowSparsePull implements RowPuller.
+func (kv *KV) RowSparsePull(key string, priority int, rows, out []*nd.Array) error {
+	p, err := Need[RowPuller](kv, fmt.Sprintf("RowSparsePull(%q)", key))
+	if err != nil {
+		return err
+	}
+	return p.RowSparsePull(key, priority, rows, out)
+}
+
+// InitRows implements RowKeeper.
+func (kv *KV) InitRows(ctx context.Context, key string, spec RowsSpec) error {
+	k, err := Need[RowKeeper](kv, fmt.Sprintf("InitRows(%q)", key))
+	if err != nil {
+		return err
+	}
+	return k.InitRows(ctx, key, spec)
+}
+
 // Broadcast is Init, then Pull.
 func (kv *KV) Broadcast(ctx context.Context, key string, value *nd.Array, out ...*nd.Array) error {
 	if err := kv.Init(ctx, key, value); err != nil {

@@ -11,6 +11,7 @@ import (
 	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/op/index"
 	"gomx/optimizer"
 )
 
@@ -59,8 +60,7 @@ func (s *local) Init(_ context.Context, key string, value *nd.Array) (err error)
 	if s.onHost {
 		dev = device.CPU()
 	}
-	k.value = nd.Empty(value.Shape(), nd.On(dev), nd.As(value.DType()), nd.Using(value.Engine()),
-		nd.Name("kvstore "+key))
+	k.value = emptyLike(value, dev, nd.Name("kvstore "+key))
 	value.CopyInto(k.value)
 	s.keys[key] = k
 	s.order = append(s.order, key)
@@ -111,6 +111,28 @@ func (s *local) pull(key string, out []*nd.Array) error {
 	}
 	for _, a := range out {
 		k.value.CopyInto(a)
+	}
+	return nil
+}
+
+// RowSparsePull implements RowPuller.
+func (s *local) RowSparsePull(key string, _ int, rows, out []*nd.Array) (err error) {
+	defer op.Recover(&err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, err := s.find(key, "RowSparsePull", out)
+	if err == nil {
+		err = rowsFit(key, k.value.Storage(), rows, out)
+	}
+	if err != nil {
+		return err
+	}
+	for i, a := range out {
+		ids := rows[i].Detach().Reshape(-1).To(device.CPU())
+		if err := nd.InvokeInto(index.Retain.Op, nil, []*nd.Array{k.value, ids},
+			[]*nd.Array{a}); err != nil {
+			return fmt.Errorf("kvstore: RowSparsePull of %q: %w", key, err)
+		}
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type workspace struct {
 	moved    *nd.Array // a copy on the device of the other half of a pair
 	host     *nd.Array // a copy on the processor, which compresses
 	decoded  *nd.Array // the gradient after compression and decoding
+	dense    *nd.Array // the gradient in the storage type of the sum
 	residual []float32
 	payload  []byte
 }
@@ -38,15 +39,20 @@ func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (
 	for len(r.spaces) < len(grads) {
 		r.spaces = append(r.spaces, &workspace{})
 	}
-	if len(grads) == 1 && m.Kind == compress.None {
+	if len(grads) == 1 && (m.Kind == compress.None || grads[0].Storage() != nd.Dense) {
 		return r.move(&r.spaces[0].moved, grads[0], dev), nil
 	}
 	list := make([]*nd.Array, len(grads), max(len(grads), 4))
 	copy(list, grads)
 	if m.Kind != compress.None && grads[0].DType() == dtype.Float32 {
 		for i, g := range grads {
-			list[i] = r.compress(r.spaces[i], g, m)
+			if g.Storage() == nd.Dense {
+				list[i] = r.compress(r.spaces[i], g, m)
+			}
 		}
+	}
+	for i, g := range list {
+		list[i] = r.stored(r.spaces[i], g, storedAlike(grads))
 	}
 	list, err := r.perDevice(list)
 	if err != nil {
@@ -60,6 +66,29 @@ func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (
 		}
 	}
 	return r.move(&r.spaces[0].moved, list[0], dev), nil
+}
+
+// storedAlike returns the storage type of a sum: row_sparse if all arrays are.
+func storedAlike(grads []*nd.Array) nd.Storage {
+	for _, g := range grads {
+		if g.Storage() != nd.RowSparse {
+			return nd.Dense
+		}
+	}
+	return nd.RowSparse
+}
+
+// stored returns g in a storage type, copied if it has another one.
+func (r *reducer) stored(w *workspace, g *nd.Array, s nd.Storage) *nd.Array {
+	if g.Storage() == s {
+		return g
+	}
+	if w.dense == nil {
+		w.dense = nd.ZerosOf(s, g.Shape(), nd.As(g.DType()), nd.Using(g.Engine()))
+		r.keep = append(r.keep, w.dense)
+	}
+	g.CopyInto(w.dense)
+	return w.dense
 }
 
 // perDevice adds up the gradients on each device. The results are in the order in which devices
@@ -117,11 +146,22 @@ func (r *reducer) move(slot **nd.Array, a *nd.Array, dev device.Device) *nd.Arra
 
 // room returns an array like a on a device, kept in slot.
 func (r *reducer) room(slot **nd.Array, a *nd.Array, dev device.Device) *nd.Array {
-	if s := *slot; s == nil || s.Device() != dev {
-		*slot = nd.Empty(a.Shape(), nd.On(dev), nd.As(a.DType()), nd.Using(a.Engine()))
+	if s := *slot; s == nil || s.Device() != dev ||
+		dev.Kind == device.KindCPU && s.Storage() != a.Storage() {
+		*slot = emptyLike(a, dev)
 		r.keep = append(r.keep, *slot)
 	}
 	return *slot
+}
+
+// emptyLike returns an array of the shape, element type and, on the processor, storage type of a:
+// other devices have dense arrays only.
+func emptyLike(a *nd.Array, dev device.Device, opts ...nd.Option) *nd.Array {
+	opts = append(opts, nd.On(dev), nd.As(a.DType()), nd.Using(a.Engine()))
+	if a.Storage() != nd.Dense && dev.Kind == device.KindCPU {
+		return nd.ZerosOf(a.Storage(), a.Shape(), opts...)
+	}
+	return nd.Empty(a.Shape(), opts...)
 }
 
 // compress starts coding a gradient and decoding it again, so that the sum contains every gradient

@@ -176,3 +176,26 @@ func fits(key, what string, shape dtype.Shape, t dtype.Type, arrays []*nd.Array)
 	}
 	return nil
 }
+
+// rowsFit checks the arrays of a RowSparsePull.
+func rowsFit(key string, stored nd.Storage, rows, out []*nd.Array) error {
+	if stored != nd.RowSparse {
+		return fmt.Errorf("kvstore: RowSparsePull: the value of key %q is %v, want row_sparse", key,
+			stored)
+	}
+	if len(rows) != len(out) {
+		return fmt.Errorf("kvstore: RowSparsePull: %d arrays of row numbers for key %q, want %d: "+
+			"one for each array", len(rows), key, len(out))
+	}
+	for i, a := range out {
+		if a.Storage() != nd.RowSparse {
+			return fmt.Errorf("kvstore: RowSparsePull: array %d for key %q is %v, want row_sparse",
+				i, key, a.Storage())
+		}
+		if rows[i] == nil || rows[i].Storage() != nd.Dense {
+			return fmt.Errorf("kvstore: RowSparsePull: row numbers %d for key %q are %v, want a "+
+				"dense array", i, key, rows[i])
+		}
+	}
+	return nil
+}

@@ -168,7 +168,9 @@ func (c *chaosRun) checkEnd(t *testing.T) string {
 	t.Helper()
 	wrong := c.n.check()
 	out := c.out.String()
-	for key, sum := range alone(t, c.workers, chaosSteps) {
+	sums := alone(t, c.workers, chaosSteps)
+	sums["rows"] = tableAlone(t, c.workers, chaosSteps)
+	for key, sum := range sums {
 		for r := range c.workers {
 			if want := fmt.Sprintf("[worker %d] result %s %08x\n", r, key,
 				sum); !strings.Contains(out, want) {

@@ -4,6 +4,7 @@ package launch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -64,6 +65,9 @@ func chaosPlay(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := initTable(ctx, s); err != nil {
+		return err
+	}
 	if err := s.SetOptimizer(ctx, optimizer.SGD{LR: 0.125, Momentum: 0.5}); err != nil {
 		return err
 	}
@@ -84,6 +88,15 @@ func chaosPlay(ctx context.Context) error {
 		}
 		fmt.Printf("result %s %08x\n", key, checksum(v))
 	}
+	all := nd.Zeros(nd.Shape{tableRows, tableWidth})
+	if err := s.Pull("rows", 0, all); err != nil {
+		return err
+	}
+	v, err := all.Float32s()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("result rows %08x\n", checksum(v))
 	return s.Close()
 }
 
@@ -129,7 +142,11 @@ func (p *player) step(ctx context.Context, step, first int) error {
 			return err
 		}
 	}
-	if err := p.out["a"].Wait(ctx); err != nil {
+	table, err := pushTable(p.KV, step)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.out["a"].Wait(ctx), table.Wait(ctx)); err != nil {
 		return err
 	}
 	p.longest = max(p.longest, time.Since(began))

@@ -10,8 +10,7 @@ import (
 	nd "gomx/ndarray"
 )
 
-// SparseCases reads the cases below sparse/. Of the files that gomx does not support yet each is
-// one failing case.
+// SparseCases reads the cases below sparse/.
 func SparseCases(g *Golden) ([]Case, error) {
 	cases, err := casesOf[sparseCase](g, "sparse/ops.json")
 	if err != nil {
@@ -22,17 +21,12 @@ func SparseCases(g *Golden) ([]Case, error) {
 		list = append(list, Case{ID: c.ID, Run: c.run})
 	}
 	for _, part := range []func(g *Golden) ([]Case, error){LibSVMCases, sparseOptimCases,
-		sparseTrainCases} {
+		sparseTrainCases, sparseStoreCases} {
 		more, err := part(g)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, more...)
-	}
-	for _, name := range []string{"kvstore"} {
-		list = append(list, Case{ID: name + ".json", Run: func(Env) error {
-			return missing("the cases of %s.json", name)
-		}})
 	}
 	return list, nil
 }

@@ -63,6 +63,11 @@ func (s *sim) verifyDeserted() {
 // scheduler with that view could promote it.
 func (s *sim) somewhere(key, slice, slot int) bool {
 	id := ps.ID{Key: uint32(key), Slice: uint16(slice)}
+	if s.cfg.load.sparse {
+		at := slice*s.cfg.load.elems(s.cfg.workers) + slot
+		id.Slice = uint16(at / rowElems % s.cfg.shards)
+		slot = at/rowElems/s.cfg.shards*rowElems + at%rowElems
+	}
 	sh := s.disk.Shards[ps.ShardOf(id, s.cfg.shards)]
 	for _, r := range []wire.Replica{sh.Primary, sh.Backup} {
 		srv, ok := s.server[r.Server].m.(*server.Server)

@@ -62,6 +62,9 @@ func choose(rng *rand.Rand) simConfig {
 	}
 	c.load.hasty = c.load.kind != tables && rng.IntN(4) == 0
 	c.load.apart = c.load.kind == rounds && rng.IntN(4) == 0
+	if c.load.kind != tables && rng.IntN(3) == 0 {
+		c.load.sparse, c.load.fused = true, false
+	}
 	return c
 }
 
@@ -505,8 +508,18 @@ func (s *sim) verifyMemory() {
 	}
 }
 
-// value returns a key's slice as its primary has it.
-func (s *sim) value(key, slice int) ([]byte, uint64) {
+// value returns a part of a key as primaries have it.
+func (s *sim) value(key, part int) ([]byte, uint64) {
+	if s.cfg.load.sparse {
+		b, version := s.whole(key)
+		size := 4 * s.cfg.load.elems(s.cfg.workers)
+		return b[part*size : (part+1)*size], version
+	}
+	return s.slice(key, part)
+}
+
+// slice returns a key's slice as its primary has it.
+func (s *sim) slice(key, slice int) ([]byte, uint64) {
 	id := ps.ID{Key: uint32(key), Slice: uint16(slice)}
 	sh := s.disk.Shards[ps.ShardOf(id, s.cfg.shards)]
 	if srv, ok := s.server[sh.Primary.Server].m.(*server.Server); ok {

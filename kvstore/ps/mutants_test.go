@@ -105,7 +105,7 @@ var mutants = []mutant{
 	{name: "reuse a buffer that is being sent", file: "server/buffer.go",
 		old: "if b.refs > 0 || b.home == nil {", with: "if b.home == nil {"},
 	{name: "repeat a step with newer values", file: "server/pulls.go",
-		old: "case e.version == p.need+1 && e.prev != nil:", with: "case false:"},
+		old: "case e.version == p.need+1 && (e.prev != nil || e.sparse.Undoes()):", with: "case false:"},
 	{name: "a snapshot later than its clock", file: "server/snapshot.go",
 		old: "snap.all || e.version == snap.clock:", with: "snap.all || e.version >= snap.clock:"},
 	{name: "lose late payloads", file: "server/rounds.go",

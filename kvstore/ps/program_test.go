@@ -33,7 +33,8 @@ type workload struct {
 	snap   int  // a snapshot at this clock, 0: none
 	hasty  bool // pushes and pulls have short deadlines; what is not there by then is pulled again
 	// in rounds: gradients depend on no weights, and the program waits for pushes of key 0 alone
-	apart bool
+	apart  bool
+	sparse bool // keys have rows
 }
 
 // elems is the length of a slice: a slot for every push of every worker.
@@ -383,7 +384,13 @@ func (p *program) init() {
 	}
 	spec := worker.KeySpec{Total: uint64(len(p.weights[0])), Direct: p.load.kind == single}
 	for k := range p.load.keys {
-		id, err := p.w.Init(now, uint32(k), spec, p.load.initial(k, p.sim.cfg.workers), until)
+		value := p.load.initial(k, p.sim.cfg.workers)
+		if p.load.sparse {
+			if spec = p.load.keySpec(k, p.sim.cfg.workers); spec.First == nil {
+				value = nil
+			}
+		}
+		id, err := p.w.Init(now, uint32(k), spec, value, until)
 		p.call("init", k, id, err)
 	}
 }
@@ -391,7 +398,10 @@ func (p *program) init() {
 // initial is the value that a key begins with.
 func (l workload) initial(key, workers int) []byte {
 	b := make([]byte, 4*l.slices*l.elems(workers))
-	if l.kind == rounds {
+	switch {
+	case l.sparse && key%2 == 1:
+		l.firstRows(b, key, workers)
+	case l.kind == rounds:
 		for i := range len(b) / 4 {
 			putFloat(b, i, gradient(99, key, 0, i, 0))
 		}
@@ -436,6 +446,9 @@ func (p *program) fillGradients() {
 		clear(p.grads[k])
 		if p.load.kind == rounds {
 			for i := range len(p.grads[k]) / 4 {
+				if !p.load.touches(p.rank, k, p.step, i/rowElems) {
+					continue
+				}
 				putFloat(p.grads[k], i, gradient(p.rank, k, p.step, i, p.load.other(p.weights, k,
 					i)))
 			}
@@ -479,6 +492,9 @@ func (p *program) push() {
 		if p.load.fused && !alone {
 			op.Out = p.weights[k]
 		}
+		if p.load.sparse {
+			op.IDs, op.Value = p.pushedRows(k)
+		}
 		id, err := p.w.Push(now, op)
 		c := p.call("push", k, id, err)
 		if alone && err == nil {
@@ -516,7 +532,15 @@ func (p *program) pull() {
 // pullTo pulls a key.
 func (p *program) pullTo(k int, out []byte, after func()) {
 	until := p.until()
-	id, err := p.w.Pull(p.sim.now, uint32(k), out, 0, until)
+	id, err := uint64(0), error(nil)
+	if p.load.sparse {
+		if id, err = p.pullRows(k, out, until); err == nil && id == 0 {
+			after() // the worker has all rows
+			return
+		}
+	} else {
+		id, err = p.w.Pull(p.sim.now, uint32(k), out, 0, until)
+	}
 	c := p.call("pull", k, id, err)
 	c.out, c.deadline, c.after = out, until, after
 }
@@ -675,6 +699,20 @@ func (u *momentum) Update(x server.Update) {
 	}
 }
 
+func (u *momentum) UpdateRows(x server.RowUpdate) {
+	row := x.Store.Spec.Row
+	if widths, _ := x.Store.States(); len(widths) == 0 {
+		x.Store.SetStates([]int{row}, 1)
+	}
+	for i, slot := range x.Slots {
+		w, m := x.Store.Row(0, slot), x.Store.Row(1, slot)
+		for j := range row / 4 {
+			putFloat(m, j, getFloat(m, j)*0.5+getFloat(x.Grad[i*row:], j))
+			putFloat(w, j, getFloat(w, j)-getFloat(m, j)*0.0625)
+		}
+	}
+}
+
 func (u *momentum) AppendState(dst []byte, id ps.ID) []byte {
 	for _, v := range u.state[id] {
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
@@ -705,6 +743,12 @@ func (adder) Update(x server.Update) {
 	copy(x.Dst, x.Value)
 	ps.Plain{}.Add(x.Dst, x.Grad, dtype.Float32, 0)
 }
+func (adder) UpdateRows(x server.RowUpdate) {
+	row := x.Store.Spec.Row
+	for i, slot := range x.Slots {
+		ps.Plain{}.Add(x.Store.Row(0, slot), x.Grad[i*row:(i+1)*row], dtype.Float32, 0)
+	}
+}
 func (adder) AppendState(dst []byte, _ ps.ID) []byte { return dst }
 func (adder) SetState(ps.ID, []byte) error           { return nil }
 
@@ -724,9 +768,19 @@ func (l workload) expected(workers, steps int) [][]byte {
 			for i := range n {
 				w := getFloat(before[k], i)
 				other := l.other(before, k, i)
-				sum := gradient(0, k, step, i, other)
-				for r := 1; r < workers; r++ {
-					sum += gradient(r, k, step, i, other)
+				sum, some := float32(0), false
+				for r := range workers {
+					switch {
+					case !l.touches(r, k, step, i/rowElems):
+					case some:
+						sum += gradient(r, k, step, i, other)
+					default:
+						sum, some = gradient(r, k, step, i, other), true
+					}
+				}
+				if !some {
+					putFloat(next, i, w)
+					continue
 				}
 				if l.mom {
 					m := getFloat(mom[k], i)*0.5 + sum

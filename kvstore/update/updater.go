@@ -28,12 +28,17 @@ type Updater struct {
 	rounds  bool
 	updater *optimizer.Updater
 	slots   map[ps.ID]*updaterSlot
+	buf     []byte // rows on their way
 }
 
 // updaterSlot is one slice.
 type updaterSlot struct {
 	weight, grad *nd.Array
 	pending      []byte // state that waits for the first update, which knows the type
+	// of a sparse key: room for the states of the rows that change
+	states []*nd.Array
+	of     *nd.Array // the weight for which states was made
+	tag    uint64    // of the optimizer that made it
 }
 
 // New returns an updater without an optimizer.

@@ -240,8 +240,11 @@ const (
 	// FlagTraced says that the place of a span follows the payload. Only the processes that drive
 	// the state machines see it.
 	FlagTraced
+	// FlagSparse says that a key has rows that are made at their first touch: the payload of an
+	// init describes them (SparseInit).
+	FlagSparse
 
-	knownFlags = FlagTraced<<1 - 1
+	knownFlags = FlagSparse<<1 - 1
 )
 
 // Reason says why a message was refused.

@@ -34,6 +34,7 @@ type peer struct {
 	// index of the entry by which a swap began, which the backup must have before the next one
 	turn uint64
 	pos  int // next entry of shard.order to send
+	row  int // next row of a sparse entry to send
 	// since when a transfer waits until the changes in the log are committed; 0: it does not wait
 	blocked ps.Time
 	// while the backup catches up: the last entry that has been sent again; otherwise 0
@@ -54,6 +55,8 @@ func newPeer(place wire.Shard, next uint64) *peer {
 }
 
 const (
+	// transferBytes is about how many bytes of rows one part of a transfer has.
+	transferBytes = 1 << 20
 	// transferAhead is how many entries of the log may be on their way to a backup while parts are
 	// sent.
 	transferAhead = 8
@@ -115,11 +118,28 @@ func (j *journal) transfer(p *peer) bool {
 			return true
 		}
 		e := j.order[p.pos]
+		if e.sparse != nil {
+			j.transferRows(p, e)
+			return true
+		}
 		p.pos++
 		j.appendMarker(kindPart, j.appendPart(nil, e))
 		return true
 	}
 	return false
+}
+
+// transferRows sends the next rows of a sparse entry. Rows that are made in the meantime come behind
+// all others; ones that change before they are sent are wrong on the copy until they are.
+func (j *journal) transferRows(p *peer, e *entry) {
+	from, n := p.row, e.sparse.Len()
+	p.row = min(n, from+max(1, transferBytes/e.sparse.Store.Record()))
+	b := appendPart(nil, e, e.version, nil, nil, j.updater.AppendState(nil, e.id))
+	b = e.sparse.Append(b, from, p.row, p.row == n)
+	if p.row == n {
+		p.pos, p.row = p.pos+1, 0
+	}
+	j.appendMarker(kindPart, b)
 }
 
 // starved reports whether a transfer has waited for long because pushes follow each other without a

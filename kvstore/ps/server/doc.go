@@ -92,6 +92,32 @@
 // (wire.Owner). Config.Memory bounds the sum of all that keys may ever need: a key that does not
 // fit is refused when it is created.
 //
+// # Sparse keys
+//
+// A sparse key has a slice on every shard, with the rows of the matrix whose numbers modulo the
+// shards are the slice's (package rows). Its entry has no value and no buffers: pushes, sums and
+// the values of pulls are lists of rows, in memory of the log entry or of the message.
+//
+//	a round   pushes are merged in the order of the ranks, as soon as the lower ranks are there;
+//	          a worker without rows pushes an empty list, because rounds count pushes
+//	a change  makes the rows that do not exist, keeps their values of before where the key has
+//	          rounds, and lets the optimizer work on these rows and their states (UpdateRows)
+//	a pull    reads rows as they are, or as they were before the last round; it makes none
+//	a sum     of a checkpoint is about the rows that the last change has touched: a comparison of
+//	          all rows would cost too much, and a difference shows when a row changes again
+//
+// The state of a sparse entry is larger than a message. A transfer sends it in pieces, by slots,
+// between the entries of the log. Rows that change before they are sent are wrong on the copy, for
+// it makes them of their first values; the piece that they are in repairs them. The head of the
+// entry comes with every piece, and the values before the last round with the last one. Slots of
+// copies differ then, which nothing depends on: messages name rows by number.
+//
+// A snapshot has all rows of an entry as they are at one moment, beside the optimizer's states of
+// each.
+//
+// The memory of rows is not reserved when a key is created, because nobody knows how many rows will
+// be touched: Config.Memory does not bound it. Stats.Memory counts it.
+//
 // # The log
 //
 // Only entries of the log change the replicated state. The primary appends an entry, sends it to

@@ -3,6 +3,7 @@ package server
 import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -31,6 +32,8 @@ type entry struct {
 	pool *pool
 	// the current value; the entry holds one reference to it, and one to prev
 	value *buffer
+	// the rows of a sparse key, whose value is empty otherwise; nil for other keys
+	sparse *rows.Part
 	// the value of the version before, for workers that repeat its round; nil: it is not kept
 	prev *buffer
 	// number of the last round that is in value; of an entry without rounds the number of
@@ -122,6 +125,7 @@ func (e *entry) close(rs *rounds) {
 		rs.freeRound(rd)
 	}
 	e.rounds = nil
+	e.sparse.Close()
 	e.value.release()
 	e.prev.release()
 	e.value, e.prev = nil, nil
@@ -139,6 +143,14 @@ func (e *entry) writable() []byte {
 		e.value = b
 	}
 	return e.value.data()
+}
+
+// dense returns the value, of a sparse key made of all its rows.
+func (e *entry) dense() []byte {
+	if e.sparse == nil {
+		return e.value.data()
+	}
+	return e.sparse.All()
 }
 
 // prevData returns the version before, nil if it is not kept. Keys without rounds have no repeated

@@ -106,6 +106,9 @@ func (f *follower) checkEntry(m *wire.Message, body *wire.Entry) error {
 		return nil
 	case e == nil:
 		return fmt.Errorf("key %d is not known", m.Key)
+	case e.sparse != nil:
+		_, err := e.sparse.List(body.Payload)
+		return err
 	case k == kindRound:
 		return (ps.Plain{}).Check(body.Payload, e.size, e.dtype, 0)
 	}
@@ -121,11 +124,12 @@ func (f *follower) entryOf(m *wire.Message, body *wire.Entry) *logEntry {
 		m.Slices
 	le.dtype, le.codec, le.total = m.DType, m.Codec, m.Total
 	le.rows, le.direct, le.n = m.Flags&wire.FlagRows != 0, m.Flags&wire.FlagDirect != 0, body.Len()
+	le.sparse = m.Flags&wire.FlagSparse != 0
 	if le.kind == kindRound || le.kind == kindDirect || le.kind == kindSkip {
 		le.entry = f.entries[le.id]
 	}
 	switch {
-	case le.entry != nil && (le.kind == kindRound || le.kind == kindDirect &&
+	case le.entry != nil && le.entry.sparse == nil && (le.kind == kindRound || le.kind == kindDirect &&
 		len(body.Payload) == le.entry.size && le.n == 1):
 		le.buf = le.entry.pool.get()
 		copy(le.body(), m.Payload)

@@ -6,6 +6,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -26,7 +27,8 @@ func (cr *creation) init(m *wire.Message) {
 	id := ps.ID{Key: m.Key, Slice: m.Slice}
 	if e := cr.entries[id]; e != nil {
 		if e.total != m.Total || e.slices != m.Slices || uint8(e.dtype) != m.DType ||
-			e.direct != (m.Flags&wire.FlagDirect != 0) {
+			e.direct != (m.Flags&wire.FlagDirect != 0) ||
+			(e.sparse != nil) != (m.Flags&wire.FlagSparse != 0) || sparseDiffers(e, m) {
 			cr.reject(m, wire.ReasonShape)
 			return
 		}
@@ -66,8 +68,19 @@ func (cr *creation) init(m *wire.Message) {
 	if m.Flags&wire.FlagRows != 0 {
 		le.rows, le.clock = true, m.Block().Size
 	}
+	le.sparse = m.Flags&wire.FlagSparse != 0
 	cr.park(m, cr.behind())
 	cr.append(le)
+}
+
+// sparseDiffers reports whether a worker describes the rows of a sparse key otherwise than they are.
+// A question that has waited has no description any more.
+func sparseDiffers(e *entry, m *wire.Message) bool {
+	if e.sparse == nil || len(m.Payload) == 0 {
+		return false
+	}
+	spec, _, err := rows.DecodeSpec(e.id, e.slices, e.dtype, m.Payload)
+	return err != nil || spec.Rows != e.sparse.Store.Rows || spec.Row != e.sparse.Store.Spec.Row
 }
 
 // initSize returns the bytes of the slice that a message creates, and checks its description and
@@ -89,6 +102,10 @@ func initSize(m *wire.Message) (int, error) {
 			return int(b.Size), nil
 		}
 		return int(b.Size), (ps.Plain{}).Check(m.Payload, int(b.Size), t, m.Codec)
+	}
+	if m.Flags&wire.FlagSparse != 0 {
+		_, _, err := rows.DecodeSpec(ps.ID{Key: m.Key, Slice: m.Slice}, m.Slices, t, m.Payload)
+		return 0, err
 	}
 	lo, hi := wire.Range(m.Total, m.Slice, m.Slices)
 	if hi-lo > node.MaxSlice {

@@ -123,6 +123,12 @@ func (in *intake) fits(e *entry, m *wire.Message) error {
 	if e.row > 0 {
 		return errors.New("push of a whole table")
 	}
+	if e.sparse != nil && m.Type == wire.TypePushPull {
+		return errors.New("push and pull of a sparse key")
+	}
+	if e.sparse != nil {
+		return e.sparse.Check(m.Payload, m.Codec, node.MaxSlice/in.workers())
+	}
 	return in.cfg.Arithmetic.Check(m.Payload, e.size, e.dtype, m.Codec)
 }
 
@@ -167,7 +173,7 @@ func (in *intake) pushDirect(e *entry, m *wire.Message) {
 		return
 	}
 	le := in.newEntry(kindDirect)
-	if len(m.Payload) == e.size {
+	if len(m.Payload) == e.size && e.sparse == nil {
 		le.n, le.buf = 1, e.pool.get()
 		copy(le.buf.data(), m.Payload)
 		wire.PutEntry(le.body()[:wire.EntrySize(1)], 1)
@@ -243,8 +249,14 @@ func (in *intake) closeRounds(e *entry) {
 		in.stats.Rounds++
 		le := in.newEntry(kindRound)
 		le.clock, le.n = rd.clock, rd.n
-		le.buf = rd.sum.hold()
-		head := le.buf.entry(le.n)[:wire.EntrySize(le.n)]
+		var head []byte
+		if size := wire.EntrySize(le.n); e.sparse != nil {
+			le.own = append(append(le.own, make([]byte, size)...), rd.rows...)
+			head = le.own[:size]
+		} else {
+			le.buf = rd.sum.hold()
+			head = le.buf.entry(le.n)[:size]
+		}
 		wire.PutEntry(head, le.n)
 		i := 0
 		for r := range rd.have {

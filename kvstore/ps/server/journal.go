@@ -74,6 +74,9 @@ func (j *journal) sendEntry(p *peer, le *logEntry) {
 	if le.direct {
 		m.Flags |= wire.FlagDirect
 	}
+	if le.sparse {
+		m.Flags |= wire.FlagSparse
+	}
 	m.Payload = le.body()
 	if p.phase >= ended && le.kind.mark() {
 		m.Payload = m.Payload[:wire.EntrySize(0)]
@@ -177,8 +180,8 @@ type kind uint8
 const (
 	// kindInit creates an entry; the payload is its value.
 	kindInit kind = iota + 1
-	// kindRound closes a round; the payload is the sum, in plain values. The pushes in the sum are
-	// the contributors.
+	// kindRound closes a round; the payload is the sum, in plain values, or the rows of a sparse
+	// key that somebody has pushed (wire.Sparse). The pushes in the sum are the contributors.
 	kindRound
 	// kindDirect applies one push of a key without rounds; the payload is as the worker encoded it.
 	kindDirect
@@ -196,7 +199,8 @@ const (
 	kindStart
 	// kindBegin begins a transfer: the backup forgets its state.
 	kindBegin
-	// kindPart is the state of one entry, for a new backup (replica.appendPart).
+	// kindPart is the state of one entry, for a new backup (replica.appendPart). A sparse entry has
+	// several, each with some of its rows.
 	kindPart
 	// kindEnd ends a transfer; the payload is the rest of the shard's state (replica.appendHead).
 	kindEnd
@@ -228,6 +232,7 @@ type logEntry struct {
 	codec  uint8  // encoding of the payload
 	rows   bool   // kindInit: the slice is a block of a table
 	direct bool   // kindInit: the key has no rounds
+	sparse bool   // kindInit: the key has rows that are made when they are touched
 	// bytes of the key; kindInit of a block: bytes of a row; kindJoin: joinAway or joinEnters
 	total uint64
 	// of a round or push: its number; kindInit of a block: bytes of the block; kindTick: the step;

@@ -46,8 +46,8 @@ func (pl *pulls) pull(m *wire.Message) {
 		pl.reject(m, wire.ReasonUnknownKey)
 		return
 	}
-	if m.Flags&wire.FlagRows != 0 {
-		if err := checkIndices(e, m.Payload); err != nil {
+	if m.Flags&wire.FlagRows != 0 || e.sparse != nil {
+		if err := checkWanted(e, m); err != nil {
 			pl.refuse(m, err.Error())
 			pl.reject(m, wire.ReasonShape)
 			return
@@ -67,7 +67,7 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	}
 	list := &e.parked
 	rows := m.Flags&wire.FlagRows != 0
-	if rows {
+	if rows && e.sparse == nil {
 		list = &pl.rows
 	}
 	kept := 0
@@ -107,25 +107,35 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 // is held until the transport has sent it.
 func (pl *pulls) answer(p *parked) bool {
 	e := p.entry
-	if p.rows != nil {
+	if p.rows != nil && e.sparse == nil {
 		return pl.answerRows(p)
 	}
 	clock := e.clock(pl.host)
 	buf := e.value
+	before := false
 	switch {
 	case clock < p.need || e.direct && e.clocks[p.from.Rank] < p.own:
 		return false
 	case e.direct || e.version == p.need:
-	case e.version == p.need+1 && e.prev != nil:
+	case e.version == p.need+1 && (e.prev != nil || e.sparse.Undoes()):
 		// Others need not wait for this pull: the round after has closed, and the one that was
 		// asked for is still here.
-		clock, buf = p.need, e.prev
+		clock, buf, before = p.need, e.prev, true
 	case p.exact:
 		pl.rejectParked(p, wire.ReasonGone)
 		return true
 	}
 	m := pl.valueMessage(p, clock)
-	m.DType, m.Total, m.Payload = uint8(e.dtype), e.total, buf.data()
+	m.DType, m.Total = uint8(e.dtype), e.total
+	if e.sparse != nil {
+		start := len(pl.temp)
+		pl.temp = e.sparse.AppendRows(pl.temp, p.rows, before)
+		m.Flags |= wire.FlagRows
+		m.Payload = pl.temp[start:]
+		pl.me.Send(p.from, m, nil)
+		return true
+	}
+	m.Payload = buf.data()
 	pl.me.Send(p.from, m, buf.lend())
 	return true
 }

@@ -5,6 +5,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -78,6 +79,9 @@ func (rp *replica) apply(le *logEntry) {
 		panic("ps: log entry without a head: " + err.Error())
 	}
 	e := le.entry
+	if e != nil {
+		e.sparse.Forget()
+	}
 	for i := range body.Len() {
 		c := body.At(i)
 		rp.grow(int(c.Rank) + 1) // only while the copy is being made
@@ -115,6 +119,12 @@ func (rp *replica) apply(le *logEntry) {
 // copied: the buffer of the sum becomes the value.
 func (rp *replica) applyRound(le *logEntry, contributors int, sum []byte) {
 	e := le.entry
+	if e.sparse != nil {
+		e.version = le.clock
+		e.closed = max(e.closed, le.clock)
+		rp.applySparse(e, contributors, sum)
+		return
+	}
 	e.prev.release()
 	e.prev = e.value
 	e.version = le.clock
@@ -135,6 +145,10 @@ func (rp *replica) applyRound(le *logEntry, contributors int, sum []byte) {
 func (rp *replica) applyDirect(le *logEntry, payload []byte) {
 	e := le.entry
 	e.version++
+	if e.sparse != nil {
+		rp.applySparse(e, 1, payload)
+		return
+	}
 	value := e.writable()
 	switch {
 	case !rp.updater.Active():
@@ -221,6 +235,13 @@ func (rp *replica) create(le *logEntry, value []byte) {
 	e.size = int(hi - lo)
 	if le.rows {
 		e.row, e.size = int(le.total), int(le.clock)
+	}
+	if le.sparse {
+		spec, first, err := rows.DecodeSpec(e.id, e.slices, e.dtype, value)
+		if err != nil {
+			panic("ps: rows of a new key: " + err.Error()) // initSize has checked them
+		}
+		e.size, e.sparse, value = 0, rows.NewPart(spec, first), nil
 	}
 	rp.addSlice(e)
 	clear(e.value.data())

@@ -20,6 +20,7 @@ type rounds struct {
 type round struct {
 	clock uint64
 	sum   *buffer        // becomes the payload of the log entry, and then perhaps the value
+	rows  []byte         // sum of a sparse key, instead: a wire.Sparse
 	empty bool           // nothing has been added
 	done  int            // ranks below are added, or not expected
 	n     int            // contributions
@@ -108,6 +109,15 @@ func (rs *rounds) skipRounds(e *entry, clock uint64) {
 
 // add adds a payload to the sum, or makes it the sum if it is the first: sums are never cleared.
 func (rs *rounds) add(e *entry, rd *round, c *contribution, payload []byte) {
+	if e.sparse != nil {
+		if rd.empty {
+			rd.rows = append(rd.rows[:0], payload...)
+		} else {
+			rd.rows = e.sparse.Merge(rd.rows, payload)
+		}
+		rd.empty, c.added = false, true
+		return
+	}
 	if rd.empty {
 		rs.cfg.Arithmetic.Store(rd.sum.data(), payload, e.dtype, c.codec)
 		rd.empty = false

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"gomx/kvstore/ps"
@@ -33,6 +34,38 @@ func checkIndices(e *entry, rows []byte) error {
 		}
 	}
 	return nil
+}
+
+// checkWanted checks a list of rows that a pull asks for.
+func checkWanted(e *entry, m *wire.Message) error {
+	if e.sparse == nil {
+		return checkIndices(e, m.Payload)
+	}
+	if m.Flags&wire.FlagRows == 0 {
+		return errors.New("pull of all rows of a sparse key")
+	}
+	return e.sparse.CheckWanted(m.Payload, node.MaxSlice)
+}
+
+// applySparse changes rows of a sparse key by one push, or by the sum of a round. Without an
+// optimizer the sum of a round replaces the rows that it has, and a push is added to them.
+func (rp *replica) applySparse(e *entry, contributors int, payload []byte) {
+	// Keys without rounds have no repeated rounds: the values of before are not kept for them.
+	slots, grads := e.sparse.Begin(payload, !e.direct)
+	if rp.updater.Active() {
+		rp.updater.UpdateRows(RowUpdate{ID: e.id, Store: e.sparse.Store, Slots: slots, Grad: grads,
+			Contributors: contributors, Count: rp.cfg.Workers})
+		return
+	}
+	row := e.sparse.Store.Spec.Row
+	for i, slot := range slots {
+		dst, src := e.sparse.Store.Row(0, slot), grads[i*row:(i+1)*row]
+		if e.direct {
+			ps.Plain{}.Add(dst, src, e.dtype, 0)
+		} else {
+			copy(dst, src)
+		}
+	}
 }
 
 // checkRows checks the payload of a push. A copy that is being made may lack blocks.

@@ -55,6 +55,8 @@ func (u *steps) Update(x Update) {
 		float32(x.Count)*1000, float32(u.count[x.ID])*1000), x.DType, 0)
 }
 
+func (u *steps) UpdateRows(x RowUpdate) { u.count[x.ID]++ }
+
 func (u *steps) AppendState(dst []byte, id ps.ID) []byte {
 	return binary.LittleEndian.AppendUint64(dst, u.count[id])
 }

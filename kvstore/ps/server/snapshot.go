@@ -62,8 +62,11 @@ func (sn *snapshots) capture(e *entry) {
 	}
 	switch {
 	case e.direct || snap.all || e.version == snap.clock:
-		snap.taken[e.id] = appendPart(nil, e, e.version, e.value.data(), nil,
-			sn.updater.AppendState(nil, e.id))
+		b := appendPart(nil, e, e.version, e.value.data(), nil, sn.updater.AppendState(nil, e.id))
+		if e.sparse != nil {
+			b = e.sparse.Append(b, 0, e.sparse.Len(), false)
+		}
+		snap.taken[e.id] = b
 	case e.version > snap.clock:
 		sn.me.Out.Report(ps.EventSnapshot, sn.me.Self, sn.id, sn.epoch,
 			fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version,

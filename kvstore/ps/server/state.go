@@ -8,6 +8,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -17,13 +18,14 @@ import (
 // A part is, in this order:
 //
 //	key 4 bytes, slice 2, slices 2
-//	element type 1, bits 1 (1: direct, 2: the version before follows), zeros 2
+//	element type 1, bits 1 (1: direct, 2: the version before follows, 4: sparse), zeros 2
 //	number of workers 4
 //	bytes of the key 8, of the slice 8, of a row 8
 //	version 8
 //	clock 8 and start 8 of every worker
 //	length of the optimizer's state 8, that state
 //	the value, and perhaps the value of the version before
+//	of a sparse key its rows (rows.Part.Append)
 //
 // A head is:
 //
@@ -41,8 +43,12 @@ var errState = errors.New("damaged state of a shard")
 // appendPart appends the state of an entry: value, the version before, clocks, and the optimizer's
 // state.
 func (rp *replica) appendPart(dst []byte, e *entry) []byte {
-	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), rp.updater.AppendState(nil,
-		e.id))
+	state := rp.updater.AppendState(nil, e.id)
+	if e.sparse != nil {
+		return e.sparse.Append(appendPart(dst, e, e.version, nil, nil, state), 0, e.sparse.Len(),
+			true)
+	}
+	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), state)
 }
 
 // appendPart appends a part with a given version, value and state of the optimizer; prev is nil
@@ -58,6 +64,9 @@ func appendPart(dst []byte, e *entry, version uint64, value, prev, state []byte)
 	}
 	if len(prev) > 0 {
 		bits |= 2
+	}
+	if e.sparse != nil {
+		bits |= 4
 	}
 	dst = append(dst, uint8(e.dtype), bits, 0, 0)
 	dst = le.AppendUint32(dst, uint32(len(e.clocks)))
@@ -126,15 +135,28 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	if !rp.restoring {
 		rp.grow(int(n))
 	}
+	var held rows.State
+	if h[9]&4 != 0 {
+		if held, err = rows.Cut(&b, e.id, e.slices, e.dtype); err != nil {
+			return nil, fmt.Errorf("%w: %w", errState, err)
+		}
+		e.sparse = rows.NewPart(held.Spec, nil)
+	}
 	e.size, e.row = int(size), int(row)
 	if old := rp.entries[e.id]; old != nil {
-		if old.size != e.size || old.slices != e.slices {
+		if old.size != e.size || old.slices != e.slices || (old.sparse == nil) !=
+			(e.sparse == nil) {
 			return nil, fmt.Errorf("%w: key %d has %d bytes, it had %d", errState, e.id.Key, e.size,
 				old.size)
 		}
 		old.version, e = e.version, old
 	} else {
 		rp.addSlice(e)
+	}
+	if e.sparse != nil {
+		if err := e.sparse.Take(&held); err != nil {
+			return nil, fmt.Errorf("%w: %w", errState, err)
+		}
 	}
 	e.closed = e.version
 	most := e.version // of a key with rounds: every worker has taken part in the last one
@@ -268,6 +290,9 @@ func (rp *replica) sum(e *entry) uint32 {
 	c := uint32(0)
 	if e != nil {
 		c = wire.Checksum(e.value.data())
+		if e.sparse != nil {
+			c = e.sparse.Sum()
+		}
 		c = mix(c, e.version)
 		for r, v := range e.clocks {
 			c = mix(mix(c, v), e.starts[r])
@@ -297,6 +322,11 @@ func (rp *replica) whole() bool { return !rp.blank && !rp.rebuilding }
 // matter.
 func (rp *replica) checksum() (sum uint32) {
 	for _, e := range rp.order {
+		if e.sparse != nil {
+			sum ^= e.sparse.Checksum() ^ wire.Checksum(appendPart(nil, e, e.version, nil, nil,
+				rp.updater.AppendState(nil, e.id)))
+			continue
+		}
 		sum ^= wire.Checksum(rp.appendPart(nil, e))
 	}
 	return sum ^ wire.Checksum(rp.appendHead(nil))

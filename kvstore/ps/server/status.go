@@ -53,6 +53,9 @@ func (s *Server) Stats() Stats {
 		if sh != nil {
 			st.Parked += sh.parked
 			st.LogLength += sh.log.Len()
+			for _, e := range sh.order {
+				st.Memory += uint64(e.sparse.Bytes())
+			}
 		}
 	}
 	return st
@@ -88,11 +91,12 @@ func (s *Server) Follows(shard int) (commit uint64, ok bool) {
 	return s.shards[shard].commit, true
 }
 
-// Value returns the value and version of a slice that the server leads.
+// Value returns the value and version of a slice that the server leads. Of a sparse key it is made
+// of all rows of the slice.
 func (s *Server) Value(id ps.ID) ([]byte, uint64, bool) {
 	for _, sh := range s.shards {
 		if sh != nil && sh.entries[id] != nil && sh.role == primary {
-			return sh.entries[id].value.data(), sh.entries[id].version, true
+			return sh.entries[id].dense(), sh.entries[id].version, true
 		}
 	}
 	return nil, 0, false
@@ -103,7 +107,7 @@ func (s *Server) Value(id ps.ID) ([]byte, uint64, bool) {
 func (s *Server) Copy(id ps.ID) ([]byte, bool) {
 	for _, sh := range s.shards {
 		if sh != nil && sh.entries[id] != nil {
-			return sh.entries[id].value.data(), true
+			return sh.entries[id].dense(), true
 		}
 	}
 	return nil, false

@@ -3,6 +3,7 @@ package server
 import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -17,6 +18,9 @@ type Updater interface {
 	// Update writes the new value to Dst, which may be the same memory as Value. It must not change
 	// Grad.
 	Update(u Update)
+	// UpdateRows changes rows of a store by gradients. Rows that have no gradient stay as they are,
+	// whatever the optimizer does to a whole value.
+	UpdateRows(u RowUpdate)
 	// AppendState appends the optimizer's state of a slice, for a snapshot or another copy of the
 	// shard.
 	AppendState(dst []byte, id ps.ID) []byte
@@ -35,6 +39,16 @@ type Update struct {
 	Version             uint64 // of the new value, from 1 on
 }
 
+// RowUpdate is one step of an optimizer for some rows.
+type RowUpdate struct {
+	ID    ps.ID
+	Store *rows.Store // with the rows' values and the optimizer's states for them
+	Slots []uint32    // of the rows
+	Grad  []byte      // of each of them, one after the other, in plain values
+	// Contributors is the number of pushes in Grad, Count the number of workers of the job.
+	Contributors, Count int
+}
+
 // noUpdater replaces values by sums. It stands in where a store has given no updater, so that
 // copies of shards need not ask whether they have one.
 type noUpdater struct{}
@@ -42,5 +56,6 @@ type noUpdater struct{}
 func (noUpdater) SetSpec(wire.Spec) error                { return nil }
 func (noUpdater) Active() bool                           { return false }
 func (noUpdater) Update(Update)                          {}
+func (noUpdater) UpdateRows(RowUpdate)                   {}
 func (noUpdater) AppendState(dst []byte, _ ps.ID) []byte { return dst }
 func (noUpdater) SetState(ps.ID, []byte) error           { return nil }

@@ -73,6 +73,26 @@
 // must contain. With rounds both are the last round pushed. Without rounds a pull may be
 // Config.Staleness clocks ahead of the slowest worker; the server lets it wait until that is true.
 //
+// # Sparse keys
+//
+// A sparse key is pushed and pulled by rows (sparse.go). A push becomes one list of rows for each
+// shard, in memory of the worker's own, also where the shard gets no row: every slice counts its
+// pushes, and a round waits for all of them. A pull asks only shards that have rows of it; its
+// rows are put to their places in the order of the call.
+//
+// Where the staleness has a bound, a worker keeps the rows that it has pulled, each with the clock
+// of its answer, and asks for them again
+//
+//	when their clock is too old for the staleness,
+//	when it has pushed them itself, because it does not know what the optimizer makes of a push,
+//	when it has kept too many others.
+//
+// With rounds nothing is kept: all workers see the rows of one round, which changes with each push.
+// Without a bound nothing is kept either, because nothing would say when a row is too old.
+//
+// A process that takes over a place repeats the pushes and pulls of its step like those of other
+// keys: servers know the rows of the round before.
+//
 // # Memory of callers
 //
 // Values to push are not copied: messages refer to the caller's memory, and the transport reads it.

@@ -6,6 +6,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -13,10 +14,11 @@ import (
 type workerKey struct {
 	key    uint32
 	dtype  dtype.Type
-	total  uint64   // bytes of the key; of a row of a table
-	direct bool     // without rounds
-	row    int      // bytes of a row of a table, 0 for other keys
-	slices []*slice // by number
+	total  uint64     // bytes of the key; of a row of a table
+	direct bool       // without rounds
+	row    int        // bytes of a row of a table, 0 for other keys
+	slices []*slice   // by number
+	sparse *sparseKey // rows of a sparse key; nil for other keys
 }
 
 // slice is one slice of a key, as its worker knows it.
@@ -44,12 +46,18 @@ type KeySpec struct {
 	Total  uint64 // bytes, a multiple of the size of an element
 	Direct bool   // pushes are applied one by one, as they come, instead of in rounds
 	Whole  bool   // it is never sliced: an optimizer looks at the key as a whole
+	// Sparse describes the rows of a sparse key, of which it needs Rows, Row, DType and Init; the
+	// fields above but for Direct mean nothing then. The value has the rows of First alone.
+	Sparse    *rows.Spec
+	First     []uint64 // rows that begin with the value, in ascending order
+	CacheRows int      // rows that the worker keeps, where the staleness has a bound
 }
 
 // PushOp is a push.
 type PushOp struct {
 	Key      uint32
 	Value    []byte   // plain values of the whole key; nil where Codes are given
+	IDs      []uint64 // of a sparse key: the rows that Value has, in ascending order, none twice
 	Codes    [][]byte // or its slices, encoded
 	Codec    uint8    // encoding of Codes; 0: Value is given
 	Out      []byte   // room for the value after the push, which is pulled with it; nil: only push
@@ -81,6 +89,8 @@ func (ks *keyset) create(now ps.Time, key uint32, spec KeySpec, value []byte, de
 	switch {
 	case ks.keys[key] != nil:
 		return 0, usage("init", key, "it exists already")
+	case spec.Sparse != nil:
+		return ks.createRows(now, key, spec, value, deadline)
 	case spec.Whole && spec.Total > node.MaxSlice:
 		return 0, usage("init", key, "%d bytes that are not to be sliced, want at most %d",
 			spec.Total, node.MaxSlice)
@@ -170,6 +180,10 @@ func (ks *keyset) push(now ps.Time, op PushOp) (uint64, error) {
 	switch {
 	case k == nil || k.row > 0:
 		return 0, usage("push", op.Key, "it has not been initialized")
+	case k.sparse != nil:
+		if err := ks.encodePush(k, &op); err != nil {
+			return 0, err
+		}
 	case op.Codec == 0 && uint64(len(op.Value)) != k.total:
 		return 0, usage("push", op.Key, "%d bytes, want %d", len(op.Value), k.total)
 	case op.Codec != 0 && len(op.Codes) != len(k.slices):
@@ -191,10 +205,10 @@ func (ks *keyset) push(now ps.Time, op PushOp) (uint64, error) {
 			ks.step(sl.clock)
 		}
 		p.slice, p.clock, p.prio, p.codec = sl, sl.clock, op.Priority, op.Codec
-		if op.Codec == 0 {
+		if op.Codes == nil {
 			p.payload = op.Value[sl.lo:sl.hi]
 		} else {
-			p.payload = op.Codes[i]
+			p.payload, p.kept = op.Codes[i], k.sparse != nil
 		}
 		if op.Out != nil {
 			p.out = op.Out[sl.lo:sl.hi]
@@ -261,7 +275,7 @@ func (ks *keyset) pull(now ps.Time, key uint32, out []byte, priority int8, deadl
 		return 0, err
 	}
 	switch {
-	case k == nil || k.row > 0:
+	case k == nil || k.row > 0 || k.sparse != nil:
 		return 0, usage("pull", key, "it has not been initialized")
 	case uint64(len(out)) != k.total:
 		return 0, usage("pull", key, "room for %d bytes, want %d", len(out), k.total)

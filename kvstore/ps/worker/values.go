@@ -41,11 +41,16 @@ func (ks *keyset) arrived(p *part, m *wire.Message) {
 		ks.stats.Stale++
 		return
 	}
-	if p.flags&wire.FlagRows != 0 {
+	switch {
+	case sl.key.sparse != nil:
+		if !ks.arrivedSparse(p, m) {
+			return
+		}
+	case p.flags&wire.FlagRows != 0:
 		if !ks.arrivedRows(p, m) {
 			return
 		}
-	} else {
+	default:
 		if len(m.Payload) != len(p.out) {
 			ks.me.Out.Report(ps.EventRefused, m.From, m.Shard, m.Epoch,
 				fmt.Sprintf("value of %d bytes, want %d", len(m.Payload), len(p.out)))

@@ -1,0 +1,298 @@
+package kvstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/engine"
+	"gomx/kvstore/compress"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/rows"
+	"gomx/kvstore/update"
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/optimizer"
+)
+
+// RowsSpec describes a matrix whose rows exist from the first push to them on. Until then a row has
+// the values that Init makes of its number.
+type RowsSpec struct {
+	Shape nd.Shape // rows, and the shape of a row
+	DType dtype.Type
+	Init  rows.Init
+}
+
+// distRows is the part of a dist store that is about sparse keys.
+type distRows struct{ store *dist }
+
+// InitRows implements RowKeeper.
+func (s *distRows) InitRows(ctx context.Context, key string, spec RowsSpec) error {
+	return s.initRows(ctx, key, spec, nil, nil, nil)
+}
+
+// initStored is Init with a row_sparse value: rows that it does not store begin with zeros.
+func (s *distRows) initStored(ctx context.Context, key string, value *nd.Array) error {
+	ids, err := value.Indices()
+	if err != nil {
+		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
+	}
+	data, err := value.Data()
+	if err != nil {
+		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
+	}
+	defer data.Close()
+	b := make([]byte, data.Bytes())
+	if err := data.ReadBytes(ctx, b); err != nil {
+		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
+	}
+	first := make([]uint64, len(ids))
+	for i, id := range ids {
+		first[i] = uint64(id)
+	}
+	return s.initRows(ctx, key, RowsSpec{Shape: value.Shape().Clone(), DType: value.DType()}, first,
+		b, value.Engine())
+}
+
+// initRows makes a sparse key that begins with some rows.
+func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, first []uint64, value []byte,
+	eng *engine.Engine) error {
+	if len(spec.Shape) < 1 || spec.Shape.Size() == 0 || !spec.DType.Valid() {
+		return fmt.Errorf("kvstore: key %q: rows of shape %v of %v, want rows", key, spec.Shape,
+			spec.DType)
+	}
+	if eng == nil {
+		eng = engine.Default()
+	}
+	k := &distKey{store: s.store, name: key, shape: spec.Shape.Clone(), dtype: spec.DType, eng: eng}
+	k.sparse = &rows.Spec{Rows: uint64(spec.Shape[0]), Row: spec.Shape[1:].Size() *
+		spec.DType.Size(), DType: spec.DType, Init: spec.Init}
+	if o := s.store.optimizer(); o != nil {
+		if err := worksOnRows(o, k); err != nil {
+			return err
+		}
+	}
+	return s.store.create(ctx, k, worker.KeySpec{DType: spec.DType, Direct: !s.store.sync, Sparse: k.sparse,
+		First: first, CacheRows: cacheRows}, value)
+}
+
+// worksOnRows returns an error if an optimizer cannot change single rows of a key.
+func worksOnRows(o optimizer.Optimizer, k *distKey) (err error) {
+	defer op.Recover(&err)
+	u, err := optimizer.NewUpdater(o, nil)
+	if err == nil && !optimizer.Elementwise(o) {
+		err = errors.New("it looks at keys as a whole")
+	}
+	if err == nil && k.dtype.IsFloat() {
+		err = update.RowStates(u.NewState, k.dtype)
+	}
+	if err != nil {
+		return fmt.Errorf("kvstore: %s for the rows of key %q: %w", o.Name(), k.name, err)
+	}
+	return nil
+}
+
+// RowSparsePull implements RowPuller.
+func (s *distRows) RowSparsePull(key string, priority int, ids, out []*nd.Array) (err error) {
+	defer op.Recover(&err)
+	k, err := s.store.find(key, "RowSparsePull", out)
+	if err == nil {
+		err = rowsFit(key, k.storage(), ids, out)
+	}
+	if err != nil {
+		return err
+	}
+	for i, a := range out {
+		k.pullRows(priority, ids[i].Detach().To(device.CPU()), a)
+	}
+	return nil
+}
+
+// storage returns the storage type of the key's value.
+func (k *distKey) storage() nd.Storage {
+	if k.sparse != nil {
+		return nd.RowSparse
+	}
+	return nd.Dense
+}
+
+// rowExchange is one push or pull of rows under way. It is a request of the job.
+type rowExchange struct {
+	key      *distKey
+	priority int8
+	from     op.Tensor   // values of a push, row numbers of a pull; no shape: all rows
+	to       *op.Sparse  // of a pull; nil for a push
+	ids      []uint64    // the rows
+	over     bool        // all rows were at hand
+	done     func(error) // of a pull
+}
+
+// pullRows starts a pull of the rows that ids numbers, of all rows without ids.
+func (k *distKey) pullRows(priority int, ids, out *nd.Array) {
+	x := &rowExchange{key: k, priority: clampPriority(priority), to: out.Tensor().Sparse}
+	uses := []engine.Use{{Var: k.turn, Access: engine.Update}, {Var: out.Var(),
+		Access: engine.Overwrite}}
+	if ids != nil {
+		x.from = ids.Tensor()
+		uses = append(uses, engine.Use{Var: ids.Var(), Access: engine.Read})
+	}
+	k.eng.PushUses(&engine.Task{Name: "kvstore pull of rows", Async: runRowPull, Arg: x,
+		Priority: band(priority), Describe: k.say}, uses...)
+	out.Touch()
+}
+
+// pullAll starts a pull of all rows into arrays of any storage type.
+func (k *distKey) pullAll(priority int, out []*nd.Array) {
+	for _, a := range out {
+		to := a
+		if a.Storage() != nd.RowSparse {
+			to = nd.ZerosOf(nd.RowSparse, k.shape, nd.As(k.dtype), nd.Using(a.Engine()))
+		}
+		k.pullRows(priority, nil, to)
+		if to != a {
+			to.CopyInto(a)
+			to.Close()
+		}
+	}
+}
+
+// pushRows starts a push of the stored rows of a sum.
+func (k *distKey) pushRows(priority int, grads []*nd.Array) error {
+	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
+	if err != nil {
+		return fmt.Errorf("kvstore: key %q: %w", k.name, err)
+	}
+	if sum.Storage() != nd.RowSparse {
+		sum = sum.Detach().ToStorage(nd.RowSparse)
+		defer sum.Close()
+	}
+	x := &rowExchange{key: k, priority: clampPriority(priority), from: sum.Tensor()}
+	k.eng.PushUses(&engine.Task{Name: "kvstore push of rows", Fn: runRowPush, Arg: x,
+		Priority: band(priority), Describe: k.say}, engine.Use{Var: k.turn, Access: engine.Update},
+		engine.Use{Var: sum.Var(), Access: engine.Read})
+	return nil
+}
+
+// runRowPush is the body of a push of rows: the worker copies them.
+func runRowPush(r *engine.Run) error {
+	x := r.Arg.(*rowExchange)
+	k := x.key
+	if err := k.failed(); err != nil {
+		return err
+	}
+	for _, id := range x.from.Sparse.Indices {
+		x.ids = append(x.ids, uint64(id))
+	}
+	if err := k.store.job.call(k.store.cfg.timeout, x); err != nil {
+		return k.fail("push", err)
+	}
+	return nil
+}
+
+// runRowPull is the body of a pull of rows.
+func runRowPull(r *engine.Run, done func(error)) {
+	x := r.Arg.(*rowExchange)
+	k := x.key
+	x.done = done
+	err := k.failed()
+	if err == nil {
+		err = x.number()
+	}
+	if err == nil {
+		x.to.Room(len(x.ids))
+		for i, id := range x.ids {
+			x.to.Indices[i] = int64(id)
+		}
+		if err = k.store.job.call(k.store.cfg.timeout, x); err != nil {
+			err = k.fail("pull", err)
+		}
+	}
+	if err != nil || x.over {
+		done(err)
+	}
+}
+
+// number lists the rows of a pull in ascending order, each once.
+func (x *rowExchange) number() error {
+	limit := x.key.sparse.Rows
+	if x.from.Data == nil && x.from.Shape == nil {
+		for id := range limit {
+			x.ids = append(x.ids, id)
+		}
+		return nil
+	}
+	list, err := integers(x.from)
+	if err != nil {
+		return x.key.fail("pull", err)
+	}
+	x.ids = make([]uint64, len(list))
+	for i, id := range list {
+		if id < 0 || uint64(id) >= limit {
+			return x.key.fail("pull", fmt.Errorf("row %d, want 0 to %d", id, limit-1))
+		}
+		x.ids[i] = uint64(id)
+	}
+	slices.Sort(x.ids)
+	x.ids = slices.Compact(x.ids)
+	return nil
+}
+
+// integers returns the elements of a dense operand as numbers.
+func integers(t op.Tensor) ([]int64, error) {
+	switch t.DType {
+	case dtype.Int64:
+		return op.Slice[int64](t), nil
+	case dtype.Int32:
+		return widen(op.Slice[int32](t)), nil
+	case dtype.Int8:
+		return widen(op.Slice[int8](t)), nil
+	case dtype.Uint8:
+		return widen(op.Slice[uint8](t)), nil
+	case dtype.Float32:
+		return widen(op.Slice[float32](t)), nil
+	case dtype.Float64:
+		return widen(op.Slice[float64](t)), nil
+	}
+	return nil, fmt.Errorf("row numbers of %v, want float32, float64 or integers", t.DType)
+}
+
+func widen[T int8 | uint8 | int32 | float32 | float64](list []T) []int64 {
+	out := make([]int64, len(list))
+	for i, v := range list {
+		out[i] = int64(v)
+	}
+	return out
+}
+
+// start begins the call of the worker.
+func (x *rowExchange) start(now, deadline ps.Time) (id uint64, err error) {
+	k, w := x.key, x.key.store.job.worker
+	if x.to == nil {
+		return w.Push(now, worker.PushOp{Key: k.id, IDs: x.ids, Value: x.from.Sparse.Bytes(),
+			Priority: x.priority, Deadline: deadline})
+	}
+	id, err = worker.PullRows(w, now, worker.RowsPull{Key: k.id, IDs: x.ids, Out: x.to.Bytes(),
+		Priority: x.priority, Deadline: deadline})
+	x.over = err == nil && id == 0
+	return id, err
+}
+
+// end completes a pull, and takes in the end of a push.
+func (x *rowExchange) end(d *ps.Done) {
+	err := d.Err
+	if x.to == nil {
+		if err != nil {
+			err = x.key.fail("push", err)
+		}
+		x.key.note(err)
+		return
+	}
+	if err != nil {
+		err = x.key.fail("pull", err)
+	}
+	x.done(err)
+}

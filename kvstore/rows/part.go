@@ -1,0 +1,226 @@
+package rows
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// Part is the state of a slice of a sparse key on one copy of its shard: the rows, and the values
+// before the last round for workers that repeat it. A nil Part is of a key that is not sparse.
+//
+// Pushes, sums and lists of wanted rows are of the form of wire.Sparse.
+type Part struct {
+	Store *Store
+	// Touched are the rows that the last change of the key has changed, in ascending order.
+	Touched []uint32
+	slots   []uint32 // of the touched rows
+	undo    []byte   // touched rows before the last round; nil: there has been none
+}
+
+// headSize is the length of a description on its way.
+const headSize = 16 + InitSize
+
+// AppendSpec appends the description of a sparse key as it travels: rows of the matrix and bytes
+// of a row, 8 bytes each, then Init. The rows that the key begins with may follow.
+func AppendSpec(dst []byte, s Spec) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, s.Rows)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(s.Row))
+	return s.Init.Append(dst)
+}
+
+// DecodeSpec reads what AppendSpec has written, for a slice of a key, and returns the rest.
+func DecodeSpec(id ps.ID, parts uint16, t dtype.Type, b []byte) (s Spec, first []byte, err error) {
+	if len(b) < headSize {
+		return s, nil, fmt.Errorf("rows: description of %d bytes, want %d", len(b), headSize)
+	}
+	s = Spec{Key: id.Key, Part: int(id.Slice), Parts: int(parts), DType: t,
+		Rows: binary.LittleEndian.Uint64(b)}
+	if row := binary.LittleEndian.Uint64(b[8:]); row <= 1<<28 {
+		s.Row = int(row)
+	}
+	if s.Init, err = DecodeInit(b[16:]); err == nil {
+		err = s.Check()
+	}
+	first = b[headSize:]
+	if err == nil && len(first) > 0 {
+		_, err = wire.DecodeSparse(first, s.Row, s.Len())
+	}
+	return s, first, err
+}
+
+// NewPart returns a part that begins with rows, if there are any.
+func NewPart(spec Spec, first []byte) *Part {
+	p := &Part{Store: New(spec)}
+	if list, err := p.List(first); err == nil && len(first) > 0 {
+		for i, id := range list.IDs(nil) {
+			copy(p.Store.Row(0, p.Store.Touch(id)), list.Rows[i*spec.Row:])
+		}
+	}
+	return p
+}
+
+// List reads rows with values.
+func (p *Part) List(payload []byte) (wire.Sparse, error) {
+	return wire.DecodeSparse(payload, p.Store.Spec.Row, p.Store.Len())
+}
+
+// Check refuses a push that makes no sense, or has more than most bytes.
+func (p *Part) Check(payload []byte, codec uint8, most int) error {
+	if codec != 0 || len(payload) > most {
+		return fmt.Errorf("rows of %d bytes in encoding %d, want at most %d bytes in encoding 0",
+			len(payload), codec, most)
+	}
+	_, err := p.List(payload)
+	return err
+}
+
+// CheckWanted refuses a list of wanted rows that makes no sense, or whose values have more than most
+// bytes.
+func (p *Part) CheckWanted(payload []byte, most int) error {
+	s, err := wire.DecodeSparse(payload, 0, p.Store.Len())
+	if err == nil && s.N*p.Store.Spec.Row > most {
+		err = fmt.Errorf("%d rows of %d bytes are wanted at once, want at most %d bytes", s.N,
+			p.Store.Spec.Row, most)
+	}
+	return err
+}
+
+// Merge returns the sum of two pushes: where both have a row, b's is added to a's.
+func (p *Part) Merge(a, b []byte) []byte {
+	x, errX := p.List(a)
+	y, errY := p.List(b)
+	if errX != nil || errY != nil {
+		panic(fmt.Sprint("rows: pushes that are not checked: ", errX, errY))
+	}
+	xs, ys := x.IDs(nil), y.IDs(nil)
+	ids := append(slices.Clone(xs), ys...)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	row := p.Store.Spec.Row
+	out := wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(ids)), ids)
+	for _, id := range ids {
+		from := len(out)
+		if len(xs) > 0 && xs[0] == id {
+			out = append(out, x.Rows[:row]...)
+			xs, x.Rows = xs[1:], x.Rows[row:]
+		}
+		if len(ys) == 0 || ys[0] != id {
+			continue
+		}
+		if len(out) == from {
+			out = append(out, y.Rows[:row]...)
+		} else {
+			ps.Plain{}.Add(out[from:], y.Rows[:row], p.Store.DType, 0)
+		}
+		ys, y.Rows = ys[1:], y.Rows[row:]
+	}
+	return out
+}
+
+// Begin begins a change by a push or a sum: it makes the rows and returns their slots and
+// gradients. A round keeps the values of before.
+func (p *Part) Begin(payload []byte, round bool) (slots []uint32, grads []byte) {
+	list, err := p.List(payload)
+	if err != nil {
+		panic(fmt.Sprint("rows: a push that is not checked: ", err))
+	}
+	p.Touched = list.IDs(p.Touched[:0])
+	p.slots = p.slots[:0]
+	for _, id := range p.Touched {
+		p.slots = append(p.slots, p.Store.Touch(id))
+	}
+	if round {
+		p.undo = wire.AppendIDs(p.undo[:0], p.Touched)
+		for _, slot := range p.slots {
+			p.undo = append(p.undo, p.Store.Row(0, slot)...)
+		}
+	}
+	return p.slots, list.Rows
+}
+
+// Forget says that a change of the key has changed no rows.
+func (p *Part) Forget() {
+	if p != nil {
+		p.Touched = p.Touched[:0]
+	}
+}
+
+// Undoes reports whether the values before the last round are known.
+func (p *Part) Undoes() bool { return p != nil && p.undo != nil }
+
+// AppendRows appends the values of the wanted rows, as they are or as they were before the last
+// round.
+func (p *Part) AppendRows(dst, wanted []byte, before bool) []byte {
+	s, err := wire.DecodeSparse(wanted, 0, p.Store.Len())
+	if err != nil {
+		panic(fmt.Sprint("rows: wanted rows that are not checked: ", err))
+	}
+	var old wire.Sparse
+	var had []uint32
+	if before {
+		old, _ = p.List(p.undo)
+		had = old.IDs(nil)
+	}
+	row := p.Store.Spec.Row
+	dst = slices.Grow(dst, s.N*row)
+	for _, id := range s.IDs(nil) {
+		at := len(dst)
+		dst = dst[:at+row]
+		if i, ok := slices.BinarySearch(had, id); ok {
+			copy(dst[at:], old.Rows[i*row:(i+1)*row])
+		} else {
+			p.Store.Read(id, dst[at:])
+		}
+	}
+	return dst
+}
+
+// All returns the values of all rows, whether they exist or not.
+func (p *Part) All() []byte {
+	row := p.Store.Spec.Row
+	b := make([]byte, p.Store.Spec.Len()*uint64(row))
+	for id := range uint32(p.Store.Spec.Len()) {
+		p.Store.Read(id, b[int(id)*row:(int(id)+1)*row])
+	}
+	return b
+}
+
+// Close frees the memory.
+func (p *Part) Close() {
+	if p != nil {
+		p.Store.Close()
+	}
+}
+
+// Bytes returns about how much memory the rows take.
+func (p *Part) Bytes() int {
+	if p == nil {
+		return 0
+	}
+	return p.Store.Bytes()
+}
+
+// Sum returns a checksum of the rows that the last change has touched: copies compare it.
+func (p *Part) Sum() uint32 {
+	c := uint32(p.Store.N())
+	for _, id := range p.Touched {
+		slot, _ := p.Store.Find(id)
+		c = c*0x9E3779B1 ^ wire.Checksum(p.Store.AppendRecord(nil, slot))
+	}
+	return c
+}
+
+// Checksum returns a checksum of all rows. It does not depend on the order in which they were made.
+func (p *Part) Checksum() (sum uint32) {
+	var b []byte
+	for slot := range uint32(p.Store.N()) {
+		b = p.Store.AppendRecord(b[:0], slot)
+		sum += wire.Checksum(b)
+	}
+	return sum ^ wire.Checksum(p.undo)
+}

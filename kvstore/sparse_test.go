@@ -1,0 +1,292 @@
+package kvstore_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gomx/dtype"
+	"gomx/internal/cluster"
+	"gomx/kvstore"
+	"gomx/kvstore/rows"
+	"gomx/kvstore/wire"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// pulled pulls rows and returns their numbers and values.
+func pulled(s *kvstore.KV, key string, shape nd.Shape, ids ...int64) ([]int64, []float32, error) {
+	out := nd.ZerosOf(nd.RowSparse, shape)
+	err := s.RowSparsePull(key, 0, []*nd.Array{nd.FromSlice(ids)}, []*nd.Array{out})
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := out.Data()
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := out.Indices()
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := data.Float32s()
+	return list, v, err
+}
+
+// TestRowSparseStores pushes gradients of devices to the stores of one process.
+func TestRowSparseStores(t *testing.T) {
+	shape := nd.Shape{5, 2}
+	for _, name := range []string{"local", "device"} {
+		s := open(t, name)
+		must(t, s.Init(t.Context(), "w", nd.RowSparseFromSlices([]float32{1, 2}, []int{3}, shape)))
+		ids, v, err := pulled(s, "w", shape, 4, 3, 4)
+		must(t, err)
+		if !slices.Equal(ids, []int64{3, 4}) || !slices.Equal(v, []float32{1, 2, 0, 0}) {
+			t.Errorf("%s: rows %v, %v after Init", name, ids, v)
+		}
+		// No device stores row 2, two store row 1, and one has a dense gradient.
+		a := nd.RowSparseFromSlices([]float32{1, 1, 2, 2}, []int{1, 4}, shape)
+		b := nd.RowSparseFromSlices([]float32{5, 5}, []int{1}, shape)
+		must(t, s.Push("w", 0, a, b))
+		out := nd.ZerosOf(nd.RowSparse, shape)
+		must(t, s.Pull("w", 0, out))
+		if list, _ := out.Indices(); !slices.Equal(list, []int64{1, 4}) {
+			t.Errorf("%s: the sum stores the rows %v, want 1 and 4", name, list)
+		}
+		must(t, s.Push("w", 0, a, b.ToStorage(nd.Dense), a))
+		ids, v, err = pulled(s, "w", shape, 1, 4)
+		must(t, err)
+		if !slices.Equal(v, []float32{7, 7, 4, 4}) {
+			t.Errorf("%s: rows %v, %v with a dense gradient", name, ids, v)
+		}
+		must(t, s.Init(t.Context(), "dense", nd.Zeros(shape)))
+		must(t, s.Push("dense", 0, a, b))
+		dense := nd.Zeros(shape)
+		must(t, s.Pull("dense", 0, dense))
+		if v := values(t, dense); v[2] != 6 || v[8] != 2 {
+			t.Errorf("%s: dense value %v", name, v)
+		}
+		for want, err := range map[string]error{
+			"want row_sparse": s.RowSparsePull("dense", 0, []*nd.Array{nd.Ones(nd.Shape{1})},
+				[]*nd.Array{out}),
+			"array 0": s.RowSparsePull("w", 0, []*nd.Array{nd.Ones(nd.Shape{1})},
+				[]*nd.Array{dense}),
+			"want 1": s.RowSparsePull("w", 0, nil, []*nd.Array{out}),
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q in it", name, err, want)
+			}
+		}
+	}
+}
+
+const tableRows, tableWidth = 40, 3
+
+// rowGradient is what a worker pushes at a step: some rows.
+func rowGradient(rank, step int) *nd.Array {
+	rng := rand.New(rand.NewPCG(uint64(rank*1000+step), 5))
+	var ids []int
+	var v []float32
+	for id := range tableRows {
+		if rng.IntN(4) > 0 || step%5 == 4 && rank > 0 {
+			continue
+		}
+		ids = append(ids, id)
+		for range tableWidth {
+			v = append(v, float32(rng.NormFloat64()))
+		}
+	}
+	return nd.RowSparseFromSlices(v, ids, nd.Shape{tableRows, tableWidth})
+}
+
+// trainRows trains a table whose rows begin with random values, and returns all of them.
+func trainRows(ctx context.Context, s *kvstore.KV, o optimizer.Optimizer, steps int,
+	grads func(step int) []*nd.Array, before func(step int) error) ([]float32, error) {
+	shape := nd.Shape{tableRows, tableWidth}
+	err := s.InitRows(ctx, "t", kvstore.RowsSpec{Shape: shape, DType: dtype.Float32,
+		Init: rows.Init{Kind: rows.KindNormal, Scale: 0.1, Seed: 3}})
+	if err == nil {
+		err = s.Init(ctx, "u", nd.RowSparseFromSlices([]float32{1, 2, 3}, []int{7}, shape))
+	}
+	if err == nil && o != nil {
+		err = s.SetOptimizer(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for step := int(s.Resumed()); step < steps; step++ {
+		for _, key := range []string{"t", "u"} {
+			if err := s.Push(key, 0, grads(step)...); err != nil {
+				return nil, err
+			}
+			if _, _, err := pulled(s, key, shape, int64(step%tableRows), 7); err != nil {
+				return nil, err
+			}
+		}
+		if before != nil {
+			if err := before(step + 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var all []float32
+	for _, key := range []string{"t", "u"} {
+		out := nd.Zeros(shape)
+		if err := s.Pull(key, 0, out); err != nil {
+			return nil, err
+		}
+		v, err := out.Float32s()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v...)
+	}
+	return all, nil
+}
+
+// alone trains the table by one worker that pushes the gradients of all.
+func alone(t *testing.T, o optimizer.Optimizer, workers, steps int) (want []float32) {
+	t.Helper()
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) (err error) {
+		want, err = trainRows(ctx, s, o, steps, func(step int) (list []*nd.Array) {
+			for r := range workers {
+				list = append(list, rowGradient(r, step))
+			}
+			return list
+		}, nil)
+		return err
+	})
+	return want
+}
+
+func own(s *kvstore.KV) func(step int) []*nd.Array {
+	return func(step int) []*nd.Array { return []*nd.Array{rowGradient(s.Rank(), step)} }
+}
+
+// TestRowsLikeOneProcess trains a table by several workers, and loses a server in the middle.
+func TestRowsLikeOneProcess(t *testing.T) {
+	const steps, workers = 10, 3
+	for _, o := range []optimizer.Optimizer{nil, optimizer.SGD{LR: 0.1},
+		optimizer.SGD{LR: 0.1, Momentum: 0.9}, optimizer.Adam{LR: 0.05},
+		optimizer.AdaGrad{LR: 0.1}} {
+		name := "none"
+		if o != nil {
+			name = o.Name()
+		}
+		t.Run(name, func(t *testing.T) {
+			want := alone(t, o, workers, steps)
+			c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2,
+				Heartbeat: 50 * time.Millisecond, Dead: 500 * time.Millisecond})
+			work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
+				got, err := trainRows(ctx, s, o, steps, own(s), func(step int) error {
+					if s.Rank() == 1 && step == steps/2 {
+						n := wire.Node{Role: wire.Server, Rank: 1}
+						c.Kill(n)
+						c.Restart(n)
+					}
+					return nil
+				})
+				if err == nil && !slices.Equal(got, want) {
+					err = fmt.Errorf("worker %d has %v, want %v", s.Rank(), got, want)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// TestRowsContinue continues from a snapshot with sparse keys.
+func TestRowsContinue(t *testing.T) {
+	const steps, workers = 9, 2
+	o := optimizer.Adam{LR: 0.05}
+	want := alone(t, o, workers, steps)
+	dir := t.TempDir()
+	for _, c := range []cluster.Config{{}, {Restore: dir + "/snapshot-5", Seed: 1}} {
+		c.Workers, c.Servers, c.Replicas, c.Snapshots = workers, 2, 2, dir
+		work(t, cluster.Start(c), "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
+			got, err := trainRows(ctx, s, o, steps, own(s), func(step int) error {
+				if step == 5 {
+					return s.Snapshot(ctx, 5)
+				}
+				return nil
+			})
+			if err == nil && !slices.Equal(got, want) {
+				err = fmt.Errorf("restored %q: worker %d has %v, want %v", c.Restore, s.Rank(), got,
+					want)
+			}
+			return err
+		})
+	}
+}
+
+// TestRowsWithoutRounds adds rows up in stores without rounds.
+func TestRowsWithoutRounds(t *testing.T) {
+	const steps, workers = 8, 2
+	shape := nd.Shape{1 << 20, 2}
+	for _, name := range []string{"dist_async", "dist_ssp"} {
+		c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2})
+		work(t, c, name, func(ctx context.Context, s *kvstore.KV) error {
+			err := s.InitRows(ctx, "t", kvstore.RowsSpec{Shape: shape, DType: dtype.Float32})
+			if err != nil {
+				return err
+			}
+			for step := range steps {
+				err := s.Push("t", 0, nd.RowSparseFromSlices([]float32{1, 2, 10, 20}, []int{5,
+					1000 * (1 + step)}, shape))
+				if err != nil {
+					return err
+				}
+				ids, v, err := pulled(s, "t", shape, 1000, 5, 9)
+				if err != nil {
+					return err
+				}
+				low := float32(step + 1)
+				if name == "dist_ssp" {
+					low += max(0, low-2) // the other worker's, but for the last steps
+				}
+				if !slices.Equal(ids, []int64{5, 9, 1000}) || v[0] < low || v[0] > workers*steps ||
+					v[2] != 0 {
+					return fmt.Errorf("%s: worker %d in step %d pulls %v, %v", name, s.Rank(), step,
+						ids, v)
+				}
+			}
+			if err := s.Barrier(ctx); err != nil {
+				return err
+			}
+			_, v, err := pulled(s, "t", shape, 1000*steps, 1000)
+			if want := []float32{20, 40, 20, 40}; err == nil && name == "dist_async" &&
+				!slices.Equal(v, want) {
+				err = fmt.Errorf("%s: %v, want %v", name, v, want)
+			}
+			return err
+		}, kvstore.Staleness(2))
+	}
+}
+
+// TestRowsRefuse wants errors that name the key.
+func TestRowsRefuse(t *testing.T) {
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})
+	shape := nd.Shape{10, 2}
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
+		err := s.InitRows(ctx, "t", kvstore.RowsSpec{Shape: shape, DType: dtype.Float32})
+		if err != nil {
+			return err
+		}
+		for want, err := range map[string]error{
+			"looks at keys as a whole":   s.SetOptimizer(ctx, optimizer.LAMB{}),
+			`key "t" has a value`:        s.Init(ctx, "t", nd.ZerosOf(nd.RowSparse, shape)),
+			`rows of shape (0, 2)`:       s.InitRows(ctx, "e", kvstore.RowsSpec{Shape: nd.Shape{0, 2}}),
+			`array 0 for key "t" is int`: s.Push("t", 0, nd.ZerosOf(nd.RowSparse, shape, nd.As(dtype.Int32))),
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				return fmt.Errorf("got %v, want %q in it", err, want)
+			}
+		}
+		return nil
+	})
+}

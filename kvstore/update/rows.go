@@ -1,0 +1,132 @@
+package update
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/wire"
+	nd "gomx/ndarray"
+)
+
+// UpdateRows implements server.Updater. The optimizer sees a value that has these rows alone, and
+// states for them: so every optimizer that treats elements alike is lazy. Rows begin with states of
+// zeros. When an optimizer fails the rows stay as they are.
+func (u *Updater) UpdateRows(p server.RowUpdate) {
+	t, row := p.Store.DType, p.Store.Spec.Row
+	if !t.IsFloat() || slices.Contains(u.added, p.ID.Key) {
+		for i, slot := range p.Slots {
+			ps.Plain{}.Add(p.Store.Row(0, slot), p.Grad[i*row:(i+1)*row], t, 0)
+		}
+		return
+	}
+	_ = u.updateRows(p) // as Update does
+}
+
+func (u *Updater) updateRows(p server.RowUpdate) error {
+	// A push without rows counts as an update: it is made of one row that is forgotten.
+	n := max(1, len(p.Slots))
+	s, err := u.slot(p.ID, p.Store.DType, n*p.Store.Spec.Row)
+	if err != nil {
+		return err
+	}
+	if err := u.rowStates(p, s); err != nil {
+		return err
+	}
+	g := p.Grad
+	if len(p.Slots) == 0 {
+		g = make([]byte, p.Store.Spec.Row)
+	}
+	if err := s.grad.WriteBytes(g); err != nil {
+		return err
+	}
+	if u.rounds && p.Contributors != p.Count && p.Contributors > 0 { // as if all had contributed
+		s.grad.MulScalarInPlace(float64(p.Count) / float64(p.Contributors))
+	}
+	columns := append([]*nd.Array{s.weight}, s.states...)
+	for c, a := range columns {
+		if err := u.gather(a, p, c); err != nil {
+			return err
+		}
+	}
+	u.updater.SetState(index(p.ID), s.states)
+	err = u.updater.Update(index(p.ID), s.weight, s.grad)
+	u.updater.SetState(index(p.ID), nil) // they are in the store
+	if err != nil {
+		return err
+	}
+	for c, a := range columns {
+		if err := u.scatter(a, p, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather copies a column of rows into an array.
+func (u *Updater) gather(a *nd.Array, p server.RowUpdate, column int) error {
+	b := u.buf[:0]
+	for _, slot := range p.Slots {
+		b = append(b, p.Store.Row(column, slot)...)
+	}
+	u.buf = b
+	for len(b) < a.Bytes() {
+		b = append(b, 0)
+	}
+	return a.WriteBytes(b)
+}
+
+// scatter copies an array into a column of rows.
+func (u *Updater) scatter(a *nd.Array, p server.RowUpdate, column int) error {
+	b := slices.Grow(u.buf[:0], a.Bytes())[:a.Bytes()]
+	u.buf = b
+	if err := a.ReadBytes(context.Background(), b); err != nil {
+		return err
+	}
+	for _, slot := range p.Slots {
+		b = b[copy(p.Store.Row(column, slot), b):]
+	}
+	return nil
+}
+
+// rowStates gives the rows of a store room for the states of the optimizer, which are zero at
+// first, and makes the arrays in which the optimizer finds them.
+func (u *Updater) rowStates(p server.RowUpdate, s *updaterSlot) error {
+	tag := 1<<32 | uint64(wire.Checksum([]byte(u.encoded)))
+	if s.states == nil || s.tag != tag || s.of != s.weight {
+		one := nd.Ones(s.weight.Shape(), nd.As(s.weight.DType()), nd.Using(u.eng))
+		s.states, s.tag, s.of = u.updater.NewState(one), tag, s.weight
+	}
+	var widths []int
+	for i, a := range s.states {
+		if a.Size() != s.weight.Size() {
+			return fmt.Errorf("state %d has %d elements for %d of the value: the optimizer looks at "+
+				"keys as a whole", i, a.Size(), s.weight.Size())
+		}
+		widths = append(widths, p.Store.Spec.Row/p.Store.DType.Size()*a.DType().Size())
+	}
+	if had, of := p.Store.States(); of != tag || !slices.Equal(had, widths) {
+		p.Store.SetStates(widths, tag)
+	}
+	return nil
+}
+
+// RowStates returns an error if an optimizer cannot work on rows that are made when they are
+// touched: their states begin with zeros.
+func RowStates(newState func(weight *nd.Array) []*nd.Array, t dtype.Type) error {
+	one := nd.Ones(nd.Shape{2}, nd.As(t))
+	for i, a := range newState(one) {
+		v, err := a.Float64s()
+		if err != nil {
+			return err
+		}
+		if len(v) != 2 || v[0] != 0 || v[1] != 0 {
+			return fmt.Errorf("state %d begins with %v, want zeros: the optimizer cannot work on "+
+				"rows that exist from their first touch on", i, v)
+		}
+	}
+	return nil
+}
