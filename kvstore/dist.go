@@ -26,7 +26,8 @@ type dist struct {
 
 	mu      sync.Mutex
 	keys    map[string]*distKey
-	order   []string
+	order   []string // names of the program's keys, by their numbers
+	agreed  uint32   // calls of Agree
 	spec    optimizer.Optimizer
 	version uint64 // of the last spec
 	method  compress.Method
@@ -133,13 +134,12 @@ func (s *dist) create(ctx context.Context, k *distKey, spec worker.KeySpec, valu
 		s.mu.Unlock()
 		return fmt.Errorf("kvstore: key %q has a value already", k.name)
 	}
-	k.id = uint32(len(s.order))
+	s.keys[k.name] = k
 	if k.eng == nil {
 		k.id |= worker.Aside
-	}
-	s.keys[k.name] = k
-	s.order = append(s.order, k.name)
-	if k.eng != nil {
+	} else {
+		k.id = uint32(len(s.order))
+		s.order = append(s.order, k.name)
 		k.turn = k.eng.NewVar("kvstore " + k.name)
 		k.say = k.describe
 	}

@@ -239,11 +239,17 @@ func (s *dist) say(ctx context.Context, own *distKey, number uint64) error {
 	return nil
 }
 
-// number makes the keys of a name, one per worker.
+// number makes the keys of a name, one per worker. Their numbers depend on the order of the calls
+// of Agree and on the rank, not on the number of workers: a job that continues from a snapshot may
+// have more or fewer. The key of votes has number 0.
 func (s *dist) number(ctx context.Context, name string) ([]*distKey, error) {
+	s.mu.Lock()
+	s.agreed++
+	first := s.agreed << 16
+	s.mu.Unlock()
 	var list []*distKey
 	for r := range s.NumWorkers() {
-		k := &distKey{store: s, name: fmt.Sprintf("%s of worker %d", name, r),
+		k := &distKey{store: s, id: first | uint32(r), name: fmt.Sprintf("%s of worker %d", name, r),
 			shape: dtype.Shape{1}, dtype: dtype.Int64}
 		if err := s.create(ctx, k, worker.KeySpec{Direct: true},
 			make([]byte, 8)); err != nil {

@@ -199,6 +199,56 @@ func TestRestoreFits(t *testing.T) {
 	}
 }
 
+// TestAgreeAfterRestore lets jobs with other numbers of workers agree on numbers, as Fit does, when
+// they have continued from a snapshot. Keys that the program makes later have their values.
+func TestAgreeAfterRestore(t *testing.T) {
+	dir := t.TempDir()
+	play := func(c cluster.Config, first uint64, save bool) {
+		t.Helper()
+		work(t, cluster.Start(c), "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
+			out := nd.Zeros(nd.Shape{3})
+			err := errors.Join(s.Broadcast(ctx, "before", nd.Ones(nd.Shape{3}), out),
+				s.SetOptimizer(ctx, optimizer.SGD{LR: 0.5}))
+			if err != nil {
+				return err
+			}
+			all, err := s.Agree(ctx, "batches", first+uint64(s.Rank()))
+			if err != nil {
+				return err
+			}
+			for r, n := range all {
+				if n != first+uint64(r) || len(all) != c.Workers {
+					return fmt.Errorf("%d workers have agreed on %v", c.Workers, all)
+				}
+			}
+			if err := s.Broadcast(ctx, "behind", nd.Full(float64(first), nd.Shape{3}),
+				out); err != nil {
+				return err
+			}
+			want := float32(3) // 10, and 7 less by the step of the first job
+			if save {
+				want = 10
+			}
+			if v, err := out.Float32s(); err != nil || v[0] != want {
+				return fmt.Errorf("the key behind has the values %v, %w; want %v", v, err, want)
+			}
+			if !save {
+				return nil
+			}
+			g := nd.Full(7, nd.Shape{3}) // of two workers, at a rate of 0.5
+			return errors.Join(s.PushPull("before", 0, []*nd.Array{g}, []*nd.Array{out}),
+				s.PushPull("behind", 0, []*nd.Array{g}, []*nd.Array{out}), s.Snapshot(ctx, 1))
+		})
+	}
+	play(cluster.Config{Workers: 2, Servers: 2, Snapshots: dir}, 10, true)
+	last, _, err := kvstore.LatestSnapshot(dir)
+	must(t, err)
+	for i, workers := range []int{3, 1} {
+		play(cluster.Config{Workers: workers, Servers: 2, Restore: last, Seed: uint64(i + 2)},
+			uint64(20+i), false)
+	}
+}
+
 // oneMore makes one more round of the keys of trainFrom.
 func oneMore(ctx context.Context, s *kvstore.KV) ([]float32, error) {
 	g := nd.Ones(nd.Shape{sizes["small"]})

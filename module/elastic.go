@@ -123,6 +123,7 @@ func (f *fitting) continueAnew(rec *runRecord) {
 	f.m.replicas.stream.steps += uint64(rec.Round)
 	f.config.begin, f.at.next, f.scored = rec.Epoch, rec.Batch, rec.Scored
 	f.job.taken = rec.Round
+	f.seek(rec.Epoch)
 }
 
 // regroup lets the workers of the job change before batch n of an epoch, and reports whether they

@@ -113,8 +113,8 @@ func (f *fitting) prepare(ctx context.Context) error {
 		return fmt.Errorf("module: Fit: %w", err)
 	}
 	m.trainer.SetLoaded(false) // from here on the states belong to this run
-	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
-		s.SetEpoch(c.begin)
+	if c.begin > 0 {
+		f.seek(c.begin)
 	}
 	if err := f.removeTemporary(); err != nil {
 		return err
@@ -307,6 +307,13 @@ func (f *fitting) joinStore(ctx context.Context, kv *kvstore.KV) error {
 		return err
 	}
 	return f.findSaved()
+}
+
+// seek moves the iterator of the training data to an epoch, if it can do so.
+func (f *fitting) seek(epoch int) {
+	if s, ok := f.train.(interface{ SetEpoch(int) }); ok {
+		s.SetEpoch(epoch)
+	}
 }
 
 // openStore returns the store that gradients go to, which the caller has given or the options name.
