@@ -8,7 +8,7 @@ CHAOS_JOURNAL ?= runs/chaos.jsonl
 JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos chaos-hosts etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -75,13 +75,13 @@ chaos: deps ## 300 jobs of real processes with faults at random instants, 30 of 
 
 etcd: deps ## the tests of several schedulers with Debian's etcd; apt-get install -y etcd-server iproute2
 	$(GO) test -timeout 30m -v -count=1 -run 'Etcd(Store|Lead|Lease|Takeover|OldScheduler|IsSilent|Launch)' ./launch
-
 chaos-hosts: deps ## 200 jobs on three network namespaces with etcd, whose hosts are killed, cut off or lose etcd; as root; runs add up in CHAOS_JOURNAL
 	$(GO) test -timeout 600m -v -count=1 -run 'TestEtcdChaosHosts$$' ./launch -chaos.hosts $(or $(HOST_RUNS),200) -chaos.journal $(abspath $(CHAOS_JOURNAL))
 
+elastic: deps ## jobs of real processes that get other numbers of workers and servers, or new processes one by one, while they train
+	$(GO) test -timeout 20m -v -count=1 -run Elastic ./launch
 resume-jobs: deps ## 50 jobs of real processes, each killed as a whole at a random instant and resumed from its snapshots
 	$(GO) test -timeout 60m -v -count=1 -run 'TestResumeJobs$$' ./launch -resume.runs 50 -chaos.journal $(abspath $(CHAOS_JOURNAL))
-
 resume: deps ## 100 runs of Fit, 50 loops of gluon and 50 jobs, killed at random instants and started again
 	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./module -resume.runs 100
 	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./gluon -resume.runs 50

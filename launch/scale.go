@@ -57,16 +57,23 @@ func (j *job) follow(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		addr, err := os.ReadFile(statusFile(j.env.Dir, wire.Node{Role: wire.Scheduler}))
-		if err != nil {
-			continue // it has no pages yet
-		}
-		st, err := kvstore.ReadStatus(ctx, string(addr))
-		if err != nil || st.Group == nil {
-			continue // it is being started again
-		}
-		j.resize(int(st.Group.Workers), int(st.Group.Servers))
+		j.look(ctx)
 	}
+}
+
+// look takes over the size that the job is to have from the page of the scheduler. It reports false
+// when there is none: the scheduler is being started.
+func (j *job) look(ctx context.Context) bool {
+	addr, err := os.ReadFile(statusFile(j.env.Dir, wire.Node{Role: wire.Scheduler}))
+	if err != nil {
+		return false
+	}
+	st, err := kvstore.ReadStatus(ctx, string(addr))
+	if err != nil || st.Group == nil {
+		return false
+	}
+	j.resize(int(st.Group.Workers), int(st.Group.Servers))
+	return true
 }
 
 // resize notes the size that the job is to have, and starts processes that are missing.
@@ -112,8 +119,15 @@ func (j *job) launch(n wire.Node) {
 	})
 }
 
-// wanted reports whether the job is to have a node.
+// wanted reports whether the job is to have a node that has left it. It asks the scheduler first,
+// because the order by which the node has left may be later than the last look.
 func (j *job) wanted(n wire.Node) bool {
+	for range 10 {
+		if j.Remote != nil || j.ended() || j.look(j.serving) {
+			break
+		}
+		time.Sleep(lookEvery)
+	}
 	j.size.Lock()
 	defer j.size.Unlock()
 	return int(n.Rank) < j.size.want[n.Role] && !j.ended()
