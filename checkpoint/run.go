@@ -20,11 +20,13 @@ import (
 // RunPath returns the name of the file from which a training run is resumed: prefix.resume.
 func RunPath(prefix string) string { return prefix + ".resume" }
 
-// The file of a run is its magic, the length of the description, the description, a list of arrays
-// in MXNet's format, and a checksum (CRC-32C) of everything before it. One file holds everything,
-// so that all parts are from the same moment.
+// The file of a run is its magic with the version of the format, the length of the description,
+// the description, a list of arrays in MXNet's format, and a checksum (CRC-32C) of everything
+// before it. One file holds everything, so that all parts are from the same moment.
 const (
-	runMagic    = "gomxrun1"
+	runName     = "gomxrun"
+	runVersion  = "1"
+	runMagic    = runName + runVersion
 	runHead     = len(runMagic) + 8
 	runChecksum = 4
 )
@@ -73,6 +75,10 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 	head := make([]byte, runHead)
 	if _, err := io.ReadFull(content, head); err != nil {
 		return nil, nil, err
+	}
+	if v, ours := strings.CutPrefix(string(head[:len(runMagic)]), runName); ours && v != runVersion {
+		return nil, nil, fmt.Errorf("file of a run of version %q, want %q: another release of gomx "+
+			"wrote it; continue the run with that release", v, runVersion)
 	}
 	if string(head[:len(runMagic)]) != runMagic {
 		return nil, nil, fmt.Errorf("starts with %q, want %q: this is not the file of a run",

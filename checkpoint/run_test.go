@@ -57,6 +57,19 @@ func TestRunFile(t *testing.T) {
 	}
 }
 
+// TestRunFileOfAnotherVersion wants an error that names the version.
+func TestRunFileOfAnotherVersion(t *testing.T) {
+	path, content := savedRun(t)
+	content[7] = '2'
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := checkpoint.LoadRun(path); err == nil ||
+		!strings.Contains(err.Error(), `version "2"`) {
+		t.Errorf("got %v, want an error about version 2", err)
+	}
+}
+
 func FuzzReadRun(f *testing.F) {
 	_, content := savedRun(f)
 	f.Add(content)

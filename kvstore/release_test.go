@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"gomx/internal/cluster"
 	"gomx/kvstore"
+	"gomx/kvstore/view"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -59,6 +61,33 @@ func TestSnapshotOfAnOlderRelease(t *testing.T) {
 	dir, _, err := kvstore.LatestSnapshot(older)
 	if err == nil || !strings.Contains(err.Error(), "version 1") {
 		t.Errorf("the snapshot is %q, %v; want an error that names version 1", dir, err)
+	}
+}
+
+// TestViewsOfEarlierReleases lets a scheduler lead a job whose view an earlier release has written.
+func TestViewsOfEarlierReleases(t *testing.T) {
+	for _, release := range []string{former, older} {
+		b, err := os.ReadFile(release + "view")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		file := filepath.Join(dir, "view-1")
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lead, err := view.Folder(dir, 1).Campaign(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lead.Load(t.Context()); err == nil || !strings.Contains(err.Error(),
+			"version 1,") || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: the view is loaded with the error %v, want one that names the file and "+
+				"version 1", release, err)
+		}
+		if err := lead.Resign(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 // entry is one run in a journal.
 type entry struct {
+	Version int       `json:"version,omitempty"` // of the format; lines without it are of version 1
 	Test    string    `json:"test"`
 	Commit  string    `json:"commit"` // of the tree, "+changes" behind it if files differ
 	Seed    uint64    `json:"seed"`
@@ -42,6 +43,9 @@ type journal struct {
 	done               map[uint64]entry // of this test and commit
 }
 
+// journalVersion is the version of the lines that are written.
+const journalVersion = 1
+
 // openJournal reads a journal; with an empty path it keeps none.
 func openJournal(t *testing.T, path, test string) *journal {
 	t.Helper()
@@ -54,14 +58,58 @@ func openJournal(t *testing.T, path, test string) *journal {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		var e entry
-		// An incomplete line is from a run that ended while it wrote.
-		if json.Unmarshal(s.Bytes(), &e) == nil && e.Test == test && e.Commit == j.commit {
+	list, err := entries(b)
+	if err != nil {
+		t.Fatalf("journal %s: %v", path, err)
+	}
+	for _, e := range list {
+		if e.Test == test && e.Commit == j.commit {
 			j.done[e.Seed] = e
 		}
 	}
 	return j
+}
+
+// entries reads the lines of a journal.
+func entries(b []byte) (list []entry, err error) {
+	n := 0
+	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+		n++
+		var e entry
+		if json.Unmarshal(s.Bytes(), &e) != nil {
+			continue // an incomplete line is from a run that ended while it wrote
+		}
+		if e.Version > journalVersion {
+			return nil, fmt.Errorf("line %d is of version %d, want at most %d: another release "+
+				"wrote it", n, e.Version, journalVersion)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// TestJournalOfTheFormerRelease reads the journal of three runs that an earlier release has made,
+// and a line of a later one.
+func TestJournalOfTheFormerRelease(t *testing.T) {
+	b, err := os.ReadFile("testdata/release-c91b512.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := entries(b)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d entries, %v; want 3", len(list), err)
+	}
+	for i, e := range list {
+		if e.Test != "chaos" || !strings.HasPrefix(e.Commit, "c91b512") ||
+			e.Seed != uint64(i+1) || e.Outcome != identical || len(e.Faults) == 0 ||
+			e.Seconds <= 0 || e.Scale <= 0 || e.Ended.IsZero() {
+			t.Errorf("entry %d is read as %+v", i, e)
+		}
+	}
+	later := append(b, `{"version":9,"test":"chaos"}`+"\n"...)
+	if _, err := entries(later); err == nil || !strings.Contains(err.Error(), "version 9") {
+		t.Errorf("got %v, want an error about version 9", err)
+	}
 }
 
 // commit names the state of the tree.
@@ -91,7 +139,7 @@ func (j *journal) next() uint64 {
 // add notes a run, and keeps the output of one that failed beside the journal.
 func (j *journal) add(t *testing.T, e entry, output string) {
 	t.Helper()
-	e.Test, e.Commit, e.Ended = j.test, j.commit, time.Now().UTC()
+	e.Version, e.Test, e.Commit, e.Ended = journalVersion, j.test, j.commit, time.Now().UTC()
 	j.done[e.Seed] = e
 	if j.path == "" {
 		return
