@@ -24,6 +24,10 @@ type Source struct {
 
 	// Facts are the shapes and types of all entries. Compile works on a copy.
 	Facts *graph.Facts
+
+	// Stored are the storage types of the arrays of gradients that are not dense, by the names of
+	// arguments. Such a gradient is written, not added.
+	Stored map[string]op.Storage
 }
 
 // Options say how a graph is compiled. The zero value compiles for inference on the processor, with

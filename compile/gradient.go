@@ -45,6 +45,9 @@ func differentiate(u *Unit) error {
 		if !e.Valid() {
 			e = zeroGradient(wrt[i])
 		}
+		if s := u.src.Stored[wrt[i].Node.Name]; s != op.Dense {
+			e = storedGradient(wrt[i], e, s, claimed)
+		}
 		u.Grads = append(u.Grads, u.gradient(wrt[i], e, claimed))
 	}
 	u.Facts.Forward = len(u.Outs)
@@ -56,6 +59,25 @@ func differentiate(u *Unit) error {
 // operators that let no gradient pass. The array has to be overwritten: it may hold anything.
 func zeroGradient(v op.Entry) op.Entry {
 	n, err := op.NewNode(prim.ZerosLike.Op, v.Node.Name+"_no_grad", nil, v)
+	if err != nil {
+		panic(err)
+	}
+	return n.Entry(0)
+}
+
+// storedGradient returns the gradient of variable v in a storage type: e itself, if its operator can
+// give the type to e, or a converted copy. Nothing else may read the entry, because only entries in
+// slots are sparse.
+func storedGradient(v, e op.Entry, s op.Storage, claimed map[op.Entry]bool) op.Entry {
+	if n := e.Node; !n.IsVar() && !claimed[e] && n.NumOutputs() == 1 {
+		if out, ok := n.Op.OutStorage(n.Params, make([]op.Storage, len(n.In))); ok && out[0] == s {
+			return e
+		}
+	}
+	op.Notice("the gradient of %s is computed densely and made %v: its operator gives no other",
+		v.Node.Name, s)
+	n, err := op.NewNode(prim.CastStorage.Op, v.Node.Name+"_grad_stored",
+		prim.CastStorageParams{SType: s.String()}, e)
 	if err != nil {
 		panic(err)
 	}

@@ -58,6 +58,12 @@ func (u *Unit) describe() error {
 			p.Descs = append(p.Descs, op.Plain(u.Facts.Types[e], u.Facts.Shapes[e]))
 		}
 	}
+	for _, g := range u.Grads {
+		if s := u.src.Stored[g.Arg]; s != op.Dense {
+			d := &p.Descs[p.Graph.Entry(g.Entry)]
+			*d = op.Stored(s, d.DType, d.Shape)
+		}
+	}
 	return nil
 }
 
@@ -84,7 +90,8 @@ func (u *Unit) fillSlots() error {
 	}
 	for _, g := range u.Grads {
 		s, err := p.addSlot(Slot{Name: g.Arg + "_grad", Kind: SlotGradient, Arg: g.Arg,
-			Device: u.opt.variable(g.Arg), Sink: g.Old == nil}, g.Entry, u.argument(g.Arg))
+			Device: u.opt.variable(g.Arg), Sink: g.Old == nil}, g.Entry,
+			u.argument(g.Arg))
 		if err != nil {
 			return err
 		}
@@ -117,11 +124,12 @@ func (u *Unit) fillSlots() error {
 // descOf describes an entry by its facts.
 func (u *Unit) descOf(e op.Entry) op.Desc { return op.Plain(u.Facts.Types[e], u.Facts.Shapes[e]) }
 
-// argument describes an argument by the facts of the source, whose gradient has the same shape and
-// type also where the graph computes in a narrow one.
+// argument describes the gradient of an argument by the facts of the source: it has the shape and
+// the type of the argument also where the graph computes in a narrow one.
 func (u *Unit) argument(name string) op.Desc {
 	i := slices.IndexFunc(u.src.Args, func(v *op.Node) bool { return v.Name == name })
-	return u.descOf(u.src.Args[i].Entry(0))
+	d := u.descOf(u.src.Args[i].Entry(0))
+	return op.Stored(u.src.Stored[name], d.DType, d.Shape)
 }
 
 // addSlot makes the slot of entry e, whose array is described by want. An entry of another shape or

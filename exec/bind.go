@@ -24,8 +24,8 @@ type Config struct {
 	Types     map[string]dtype.Type  // float32 where nothing says otherwise
 	// Stored gives arguments storage types. For the others given arrays and the attribute
 	// __storage_type__ do, and the type default holds. Storage types of values, outputs and
-	// gradients follow, as MXNet infers them; a graph with one that is not the default runs
-	// operator by operator.
+	// gradients follow, as MXNet infers them. A graph with a sparse value runs operator by operator,
+	// one whose gradients alone are sparse is compiled.
 	Stored map[string]op.Storage
 	// Precision is the type that layers compute in which are mostly products: float16, bfloat16, or
 	// float32, which leaves the graph as it is. Arguments, gradients, states and outputs keep their
@@ -121,7 +121,8 @@ func Bind(n Net, c Config) (ex *Executor, err error) {
 	}
 	if node := resolving(n.Outputs); node != nil {
 		ex.pending.lines = &lines{because: node}
-	} else if name := ex.config.stored.sparse(&n); name != "" {
+	} else if name := ex.config.stored.sparse(&n); name != "" &&
+		!ex.config.planned(&n) {
 		ex.pending.lines = &lines{sparse: name}
 	}
 	if ex.pending.lines != nil {

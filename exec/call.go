@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"gomx/compile"
+	"gomx/engine"
 	nd "gomx/ndarray"
 	"gomx/op"
 )
@@ -104,7 +106,7 @@ func (c *Call) Gradients(in, out, heads, grads []*nd.Array) error {
 		a := grads[i]
 		if a == nil { // the program computes it in any case
 			s := &r.b.p.Slots[slot]
-			a = nd.Empty(s.Desc.Shape, nd.On(s.Device), nd.As(s.Desc.DType), nd.Using(c.ex.eng))
+			a = emptyFor(s, c.ex.eng)
 			rest = append(rest, a)
 		}
 		a.Touch()
@@ -116,6 +118,15 @@ func (c *Call) Gradients(in, out, heads, grads []*nd.Array) error {
 		a.Close()
 	}
 	return nil
+}
+
+// emptyFor makes an array for a slot, whose values are undefined.
+func emptyFor(s *compile.Slot, eng *engine.Engine) *nd.Array {
+	opts := []nd.Option{nd.On(s.Device), nd.As(s.Desc.DType), nd.Using(eng)}
+	if s.Desc.Storage != op.Dense {
+		return nd.ZerosOf(s.Desc.Storage, s.Desc.Shape, opts...)
+	}
+	return nd.Empty(s.Desc.Shape, opts...)
 }
 
 // again repeats the forward part, on copies of the auxiliary states and with outputs that nobody

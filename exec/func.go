@@ -48,6 +48,8 @@ type FuncConfig struct {
 	Held map[string]*nd.Array
 	// Wanted are the names of held arrays whose gradients are computed.
 	Wanted []string
+	// Stored are the storage types of wanted gradients that are not dense.
+	Stored map[string]op.Storage
 	// Train makes operators compute as in training.
 	Train bool
 	// Draws has the count of random numbers that each stream takes from the process-wide stream in
@@ -147,6 +149,10 @@ func (f *Func) bind() (*Executor, error) {
 		if f.wants(v.Name) {
 			c.GradReq[v.Name] = op.ReqWrite
 			c.Grads[v.Name] = stand(v.Name+"_grad", a.Shape(), a.DType())
+			if s := f.config.Stored[v.Name]; s != op.Dense {
+				c.Grads[v.Name] = nd.ZerosOf(s, a.Shape(), nd.As(a.DType()),
+					nd.Using(f.config.Engine))
+			}
 		}
 	}
 	for _, v := range f.net.Aux {

@@ -187,7 +187,11 @@ func (sr *segmentRun) run(q device.Queue) error {
 		}
 		for k := range s.External {
 			o := &s.External[k]
-			o.Of(c).Data = sr.r.arrays[o.Slot].Pointer()
+			if a := sr.r.arrays[o.Slot]; o.Of(c).Storage != op.Dense {
+				o.Of(c).Sparse = a.Stored()
+			} else {
+				o.Of(c).Data = a.Pointer()
+			}
 		}
 		if s.Node.Op.Random {
 			c.Seed = sr.r.seedOf(s)

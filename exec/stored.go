@@ -4,19 +4,23 @@ import (
 	"fmt"
 
 	"gomx/compile"
+	"gomx/device"
 	"gomx/graph"
 	"gomx/op"
 )
 
 // stored has the storage types of the variables and of the gradients that are not dense, by the
 // names of the variables.
-type stored struct{ vars, grads map[string]op.Storage }
+type stored struct {
+	vars, grads map[string]op.Storage
+	composed    bool // a gradient is made of other sparse values
+}
 
 // storage finds the storage types of a graph: of variables by the configuration, of gradients by
 // inference.
 func (c *Config) storage(n *Net) error {
-	s := stored{map[string]op.Storage{}, map[string]op.Storage{}}
-	c.stored = s
+	s := &c.stored
+	*s = stored{vars: map[string]op.Storage{}, grads: map[string]op.Storage{}}
 	var wrt []op.Entry
 	for _, list := range [][]*op.Node{n.Args, n.Aux} {
 		for _, v := range list {
@@ -41,10 +45,11 @@ func (c *Config) storage(n *Net) error {
 	if len(wrt) == 0 || len(s.vars) == 0 && !mayStore(n.Outputs) {
 		return nil
 	}
-	grads, err := graph.StoredGradients(n.Outputs, wrt, s.of)
+	grads, composed, err := graph.StoredGradients(n.Outputs, wrt, s.of)
 	if err != nil {
 		return err
 	}
+	s.composed = composed
 	for i, t := range grads {
 		if t != op.Dense {
 			s.grads[wrt[i].Node.Name] = t
@@ -53,8 +58,22 @@ func (c *Config) storage(n *Net) error {
 	return nil
 }
 
+// planned reports whether the graph can be compiled although gradients are sparse: all other values
+// are dense, and the gradients are written.
+func (c *Config) planned(n *Net) bool {
+	if len(c.stored.vars) > 0 || c.stored.composed || len(graph.Stored(n.Outputs, c.stored.of)) > 0 {
+		return false
+	}
+	for name := range c.stored.grads {
+		if c.req(name) != op.ReqWrite {
+			return false
+		}
+	}
+	return c.Device.Kind == device.KindCPU && len(c.Group2Ctx) == 0
+}
+
 // of returns the storage type of a variable.
-func (s stored) of(v *op.Node) op.Storage { return s.vars[v.Name] }
+func (s *stored) of(v *op.Node) op.Storage { return s.vars[v.Name] }
 
 // storageOf returns the storage type of a variable: of its given array, or as the configuration or
 // its attribute says.
@@ -89,7 +108,7 @@ func mayStore(outs []op.Entry) bool {
 }
 
 // sparse describes the first sparse array of the graph, empty if all are dense.
-func (s stored) sparse(n *Net) string {
+func (s *stored) sparse(n *Net) string {
 	for _, v := range n.Args {
 		if t, ok := s.vars[v.Name]; ok {
 			return fmt.Sprintf("argument %q is %v", v.Name, t)

@@ -86,4 +86,43 @@ func TestSparseGradientsOfDenseArguments(t *testing.T) {
 	}
 	const s = -0.84147098
 	expect(t, ex.Grads["w"], []int{5, 2}, 0, 0, s, s, 0, 0, 2*s, 2*s, 0, 0)
+	if rows, err := ex.Grads["w"].Indices(); err != nil || !slices.Equal(rows, []int64{1, 3}) {
+		t.Errorf("the gradient stores rows %v, %v, want 1 and 3", rows, err)
+	}
+	if _, err := ex.MemoryPlan(true); err != nil {
+		t.Errorf("the graph has no plan of the memory: %v", err)
+	}
+}
+
+// TestGradientsInATypeThatNoOperatorGives: a given row_sparse array takes the gradient of a layer,
+// and of a table that is read twice.
+func TestGradientsInATypeThatNoOperatorGives(t *testing.T) {
+	ids, w := sym.Var("ids"), sym.Var("w")
+	p := sym.EmbeddingParams{InputDim: 4, OutputDim: 2, SparseGrad: true}
+	twice := sym.ElemwiseAdd(sym.Embedding(ids, p, sym.With("weight", w)),
+		sym.Embedding(sym.Var("more"), p, sym.With("weight", w)))
+	net := sym.Sum(sym.BroadcastMul(twice, sym.Var("factor")), sym.ReduceParams{})
+	for _, req := range []op.Req{op.ReqWrite, op.ReqNull} {
+		ex, err := net.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{
+			"ids": nd.FromSlice([]float32{3, 1}), "more": nd.FromSlice([]float32{1, 1}),
+			"factor": nd.FromSlice([]float32{2, 3}, 1, 2)},
+			Grads:   map[string]*nd.Array{"factor": nd.ZerosOf(nd.RowSparse, nd.Shape{1, 2})},
+			GradReq: map[string]op.Req{"ids": op.ReqNull, "more": op.ReqNull, "w": req}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ex.Close()
+		ex.Args["w"].Fill(1)
+		nettest.Step(t, ex)
+		if _, err := ex.MemoryPlan(true); (err != nil) != (req == op.ReqWrite) {
+			t.Errorf("request %v: a plan of the memory: %v", req, err)
+		}
+		if req == op.ReqWrite {
+			expect(t, ex.Grads["w"], []int{4, 2}, 0, 0, 6, 9, 0, 0, 2, 3)
+		}
+		expect(t, ex.Grads["factor"], []int{1, 2}, 4, 4)
+		if got := ex.Grads["factor"].Storage(); got != nd.RowSparse {
+			t.Errorf("the gradient of factor is %v", got)
+		}
+	}
 }

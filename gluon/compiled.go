@@ -24,9 +24,10 @@ type compiled struct {
 
 	inputs []argument
 	held   []holding
-	wanted []*nd.Array // captured arrays whose gradients are computed, in the order of fn's
-	args   []int       // positions of the inputs whose gradients are computed
-	record bool        // calls are recorded on a tape
+	wanted []*nd.Array  // captured arrays whose gradients are computed, in the order of fn's
+	stored []nd.Storage // storage types of the gradients of wanted
+	args   []int        // positions of the inputs whose gradients are computed
+	record bool         // calls are recorded on a tape
 
 	mu   sync.Mutex
 	ones []*nd.Array // arrays of ones like the outputs, made when they are needed; guarded by mu
@@ -115,6 +116,7 @@ func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 	}
 	c.graph = g
 	cfg := exec.FuncConfig{Engine: eng, Device: dev, Held: map[string]*nd.Array{}, Draws: g.Draws,
+		Stored:   map[string]op.Storage{},
 		NoFusion: h.config.noFusion, Without: h.config.without, Recompute: h.config.recompute,
 		Streams: h.config.streams}
 	for i, a := range c.inputs {
@@ -142,6 +144,12 @@ func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 		if hold.wanted {
 			cfg.Wanted = append(cfg.Wanted, k.Node.Name)
 			c.wanted = append(c.wanted, k.Array)
+			s := nd.Dense
+			if g := k.Array.Grad(); g != nil {
+				s = g.Storage()
+			}
+			c.stored = append(c.stored, s)
+			cfg.Stored[k.Node.Name] = s
 		}
 		c.held = append(c.held, hold)
 	}
@@ -156,20 +164,30 @@ func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 	return c, nil
 }
 
-// sparse describes the first array or wanted gradient that is sparse, empty if all are dense.
+// sparse says why the network cannot be compiled: an array is sparse, or a value of the backward
+// part. It returns an empty text where it can.
 func (c *compiled) sparse(in []*nd.Array) string {
 	for i, a := range in {
 		if s := a.Storage(); s != nd.Dense {
 			return fmt.Sprintf("the argument %s is %v", c.inputs[i].name, s)
 		}
 	}
+	var sparse []op.Entry
 	for i, k := range c.graph.Captured {
 		if s := k.Array.Storage(); s != nd.Dense {
 			return fmt.Sprintf("the array %s is %v", k.Node.Name, s)
 		}
 		if g := k.Array.Grad(); c.held[i].wanted && g != nil && g.Storage() != nd.Dense {
-			return fmt.Sprintf("the gradient of %s is %v", k.Node.Name, g.Storage())
+			sparse = append(sparse, k.Node.Entry(0))
 		}
+	}
+	if len(sparse) == 0 {
+		return ""
+	}
+	_, composed, err := graph.StoredGradients(c.graph.Outputs, sparse,
+		func(*op.Node) op.Storage { return op.Dense })
+	if composed && err == nil {
+		return "a gradient is a sum of sparse gradients"
 	}
 	return ""
 }
@@ -247,15 +265,22 @@ func (r *recorded) Gradients(c *nd.GradientCall) ([]*nd.Array, error) {
 	}
 	grads := make([]*nd.Array, len(c.In))
 	get := func(i int) error {
-		if grads[i] = c.Into[i]; grads[i] != nil || !c.Wanted[i] {
-			return nil
+		s := nd.Dense
+		if i >= n {
+			s = r.c.stored[i-n]
 		}
-		a := c.In[i]
-		g, err := nd.Make(a.Engine(), a.Device(), a.DType(), a.Shape())
-		if err == nil {
+		to := c.Into[i]
+		if to != nil && to.Storage() == s {
+			grads[i] = to
+		}
+		if a := c.In[i]; grads[i] == nil && (c.Wanted[i] || to != nil) {
+			g, err := gradientLike(a, s)
+			if err != nil {
+				return err
+			}
 			grads[i] = c.Own(g)
 		}
-		return err
+		return nil
 	}
 	for _, i := range r.c.args {
 		if err := get(i); err != nil {
@@ -268,6 +293,14 @@ func (r *recorded) Gradients(c *nd.GradientCall) ([]*nd.Array, error) {
 		}
 	}
 	return grads, r.call.Gradients(c.In[:n], c.Out, c.OutGrad, grads)
+}
+
+// gradientLike makes an array for the gradient of a.
+func gradientLike(a *nd.Array, s nd.Storage) (*nd.Array, error) {
+	if s != nd.Dense {
+		return nd.ZerosOf(s, a.Shape(), nd.As(a.DType()), nd.Using(a.Engine())), nil
+	}
+	return nd.Make(a.Engine(), a.Device(), a.DType(), a.Shape())
 }
 
 // differentiate computes the gradients operator by operator, so that the tape can record how. It

@@ -185,8 +185,10 @@ func storedInputs(n *op.Node, known map[op.Entry]op.Storage) []op.Storage {
 }
 
 // StoredGradients infers the storage types of the gradients of the outputs by entries, where dense
-// gradients flow into the outputs.
-func StoredGradients(outs, wrt []op.Entry, vars func(v *op.Node) op.Storage) ([]op.Storage, error) {
+// gradients flow into the outputs. It reports whether one of them is made of other sparse values,
+// as a sum is.
+func StoredGradients(outs, wrt []op.Entry, vars func(v *op.Node) op.Storage) (stored []op.Storage,
+	composed bool, err error) {
 	known := Stored(outs, vars)
 	// Gradients depend on the storage types of the operands, which nodes of composed graphs lack.
 	twins := map[*op.Node]*op.Node{}
@@ -220,7 +222,7 @@ func StoredGradients(outs, wrt []op.Entry, vars func(v *op.Node) op.Storage) ([]
 	}
 	grads, err := Gradient(heads, flow, to)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var valid []op.Entry
 	for _, e := range grads {
@@ -229,9 +231,10 @@ func StoredGradients(outs, wrt []op.Entry, vars func(v *op.Node) op.Storage) ([]
 		}
 	}
 	known = Stored(valid, vars)
-	stored := make([]op.Storage, len(wrt))
+	stored = make([]op.Storage, len(wrt))
 	for i, e := range grads {
 		stored[i] = known[e]
+		composed = composed || stored[i] != op.Dense && !op.AllDense(storedInputs(e.Node, known))
 	}
-	return stored, nil
+	return stored, composed, nil
 }

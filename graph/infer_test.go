@@ -33,10 +33,10 @@ func TestStored(t *testing.T) {
 	if len(known) != len(want) {
 		t.Errorf("%d sparse entries %v, want %d", len(known), known, len(want))
 	}
-	got, err := graph.StoredGradients([]op.Entry{out}, []op.Entry{x.Entry(0), w.Entry(0),
+	got, composed, err := graph.StoredGradients([]op.Entry{out}, []op.Entry{x.Entry(0), w.Entry(0),
 		v.Entry(0)}, vars)
 	if want := []op.Storage{op.Dense, op.RowSparse, op.RowSparse}; err != nil ||
-		!slices.Equal(got, want) {
-		t.Errorf("gradients are %v, %v, want %v", got, err, want)
+		!slices.Equal(got, want) || !composed {
+		t.Errorf("gradients are %v, composed %t, %v, want %v", got, composed, err, want)
 	}
 }

@@ -320,6 +320,10 @@ func (a *Array) numbers(what string, of func(s *op.Sparse) []int64) (list []int6
 	return list, err
 }
 
+// Stored returns the content of a sparse array, nil for a dense one. It may be read and written by
+// operations of the engine that use the variable of a.
+func (a *Array) Stored() *op.Sparse { return a.mem("Stored").sparse }
+
 // content waits for a sparse array and calls f with its content, which f must not keep.
 func (a *Array) content(what string, f func(s *op.Sparse) error) error {
 	c, err := a.stored(what)

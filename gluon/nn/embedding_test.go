@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,39 @@ func TestSparseGrad(t *testing.T) {
 				t.Fatalf("seed %d: model %d: element %d is %v, want %v", seed, i+1, k, v, want[k])
 			}
 		}
+	}
+	if len(notices) != 0 {
+		t.Errorf("notices %q, want none", notices)
+	}
+}
+
+// tied reads one table twice.
+type tied struct{ Table *nn.Embedding }
+
+func (b *tied) Forward(x *nd.Array) *nd.Array {
+	return b.Table.Forward(x).Mul(b.Table.Forward(x.AddScalar(1)))
+}
+
+// TestTiedSparseGrad: a hybridized network whose row_sparse gradient is a sum runs line by line.
+func TestTiedSparseGrad(t *testing.T) {
+	var notices []string
+	old := op.NoticesTo(func(text string) { notices = append(notices, text) })
+	defer func() { op.NoticesTo(old) }()
+	e := &nn.Embedding{Rows: 6, Units: 1, SparseGrad: true, WeightInit: initializer.One{}}
+	net := gluon.New(&tied{e})
+	if err := net.Init(initializer.One{}); err != nil {
+		t.Fatal(err)
+	}
+	net.Hybridize()
+	for range 2 {
+		net.Forward(autograd.Train().Watch(nd.FromSlice([]float32{1, 2, 2}))).Backward()
+	}
+	want := []float32{0, 1, 3, 2, 0, 0}
+	if got := floats(t, e.Weight.Grad()); !slices.Equal(got, want) {
+		t.Errorf("gradient %v, want %v", got, want)
+	}
+	if got := e.Weight.Grad().Storage(); got != nd.RowSparse {
+		t.Errorf("the gradient is %v", got)
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "runs line by line") {
 		t.Errorf("notices %q, want one that the network runs line by line", notices)
