@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,7 +66,9 @@ func (d *driver) saveParts(s *server.Server, root string) func(*ps.Outbox) {
 			d.done.Go(func() {
 				err := errNoFolder
 				if root != "" {
-					err = writePart(snapshotDir(root, save.Clock), name, save.Data)
+					err = writePart(snapshotDir(root, save.Clock), name, func(w io.Writer) error {
+						return d.writeSave(w, &save)
+					})
 				}
 				d.do(func() {
 					if err != nil {
@@ -81,11 +84,24 @@ func (d *driver) saveParts(s *server.Server, root string) func(*ps.Outbox) {
 	}
 }
 
-func writePart(dir, name string, data []byte) error {
+// writeSave writes the bytes of a part. The lock of the driver is held while the machine makes a
+// piece, and not while the piece is written.
+func (d *driver) writeSave(w io.Writer, save *ps.Save) error {
+	piece, err := save.Data, error(nil)
+	for err == nil && len(piece) > 0 {
+		if _, err = w.Write(piece); err != nil || save.Rest == nil {
+			return err
+		}
+		d.do(func() { piece, err = save.Rest() }, func() { err = errClosed })
+	}
+	return err
+}
+
+func writePart(dir, name string, write func(w io.Writer) error) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return view.WriteDurably(filepath.Join(dir, name), data)
+	return view.WriteDurablyBy(filepath.Join(dir, name), write)
 }
 
 // manifestTries is how often a manifest is tried, a second apart, before its snapshot has failed.
@@ -128,7 +144,10 @@ func (r *records) writeManifest(m *wire.Manifest) error {
 		return errNoFolder
 	}
 	for tries := 1; ; tries++ {
-		err := writePart(snapshotDir(r.root, m.Clock), r.manifestFile(), m.Append(nil))
+		err := writePart(snapshotDir(r.root, m.Clock), r.manifestFile(), func(w io.Writer) error {
+			_, err := w.Write(m.Append(nil))
+			return err
+		})
 		if err == nil {
 			break
 		}

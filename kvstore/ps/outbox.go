@@ -30,6 +30,10 @@ type Save struct {
 	Clock uint64
 	Try   uint32 // attempt at a snapshot of this clock: its file has a name of its own
 	Data  []byte
+	// Rest, where it is not nil, returns the bytes behind Data piece by piece, and none at the end.
+	// The driver calls it in its goroutine, like all that is the machine's; an error, which comes
+	// when the state is gone, ends the attempt (SaveFailed).
+	Rest func() ([]byte, error)
 }
 
 // Part is a shard's part of a snapshot, by the name that Saved was given.

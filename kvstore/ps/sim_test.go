@@ -328,7 +328,7 @@ func (s *sim) drain(p *process) {
 		for i := range saves {
 			name := fmt.Sprintf("shard-%d of %s/%d", saves[i].Shard, p.node, p.gen)
 			s.saves[name] = saves[i].Data
-			p.m.(*server.Server).Saved(&saves[i], name)
+			s.save(p, &saves[i], name)
 		}
 		s.observe(p)
 		if w, ok := p.m.(*worker.Worker); ok {
@@ -336,6 +336,29 @@ func (s *sim) drain(p *process) {
 				s.fail("%s: %v", p.node, err)
 			}
 		}
+	}
+}
+
+// save writes a part of a snapshot, piece by piece while other things happen.
+func (s *sim) save(p *process, x *ps.Save, name string) {
+	srv, gen := p.m.(*server.Server), p.gen
+	if x.Rest == nil {
+		srv.Saved(x, name)
+		return
+	}
+	piece, err := x.Rest()
+	switch {
+	case err != nil:
+		srv.SaveFailed(x)
+	case len(piece) == 0:
+		srv.Saved(x, name)
+	default:
+		s.saves[name] = append(s.saves[name], piece...)
+		s.after(s.diskTakes(), func() {
+			if p.gen == gen && p.m != nil {
+				s.whenAwake(p, func() { s.save(p, x, name) })
+			}
+		})
 	}
 }
 

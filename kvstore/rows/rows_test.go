@@ -175,7 +175,7 @@ func TestState(t *testing.T) {
 			piece[1] = p.Len()
 		}
 		b := p.Append(nil, piece[0], piece[1], piece[0] == 0)
-		s, err := rows.Cut(&b, ps.ID{Key: 3}, 1, dtype.Float32)
+		s, err := rows.CutState(&b, ps.ID{Key: 3}, 1, dtype.Float32)
 		if err == nil {
 			err = q.Take(&s)
 		}
@@ -190,8 +190,52 @@ func TestState(t *testing.T) {
 	whole := p.Append(nil, 0, 20, true)
 	for n := range whole {
 		b := whole[:n]
-		if _, err := rows.Cut(&b, ps.ID{Key: 3}, 1, dtype.Float32); !errors.Is(err, rows.ErrState) {
+		if _, err := rows.CutState(&b, ps.ID{Key: 3}, 1, dtype.Float32); !errors.Is(err, rows.ErrState) {
 			t.Fatalf("%d of %d bytes: %v, want ErrState", n, len(whole), err)
+		}
+	}
+}
+
+// TestCut reads a cut piece by piece while rows change and are made: it has the rows of its moment.
+func TestCut(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	s := rows.New(spec(5000, rows.Init{Kind: rows.KindUniform, Scale: 1, Seed: seed}))
+	change := func(n int) {
+		for range n {
+			binary.LittleEndian.PutUint64(s.Row(0, s.Touch(uint32(r.IntN(5000)))), r.Uint64())
+		}
+	}
+	change(1000)
+	var want, got []byte
+	for slot := range uint32(s.N()) {
+		want = s.AppendRecord(want, slot)
+	}
+	c := s.Cut()
+	for {
+		b, err := c.Next(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) == 0 {
+			break
+		}
+		got = append(got, b...)
+		change(r.IntN(200))
+	}
+	if !bytes.Equal(got, want) || c.Len()*s.Record() != len(want) {
+		t.Errorf("seed %d: the cut has other rows than the moment", seed)
+	}
+	for what, end := range map[string]func(){
+		"another cut": func() { s.Cut() },
+		"new states":  func() { s.SetStates([]int{4}, 1) },
+		"the end":     s.Close,
+	} {
+		change(10)
+		c := s.Cut()
+		end()
+		if _, err := c.Next(100); !errors.Is(err, rows.ErrCut) {
+			t.Errorf("a cut is read behind %s: %v, want ErrCut", what, err)
 		}
 	}
 }

@@ -27,6 +27,15 @@ func (p *Part) Len() int { return p.Store.N() }
 // Append appends the state with the rows in slots from one to another; undo says that the values
 // before the last round are in it.
 func (p *Part) Append(dst []byte, from, to int, undo bool) []byte {
+	dst = p.AppendHead(dst, to-from, undo)
+	for slot := from; slot < to; slot++ {
+		dst = p.Store.AppendRecord(dst, uint32(slot))
+	}
+	return dst
+}
+
+// AppendHead appends the part of the state in front of the records of n rows, which follow.
+func (p *Part) AppendHead(dst []byte, n int, undo bool) []byte {
 	le := binary.LittleEndian
 	dst = AppendSpec(dst, p.Store.Spec)
 	var before []byte
@@ -41,11 +50,7 @@ func (p *Part) Append(dst []byte, from, to int, undo bool) []byte {
 	for _, w := range widths {
 		dst = le.AppendUint32(dst, uint32(w))
 	}
-	dst = le.AppendUint64(dst, uint64(to-from))
-	for slot := from; slot < to; slot++ {
-		dst = p.Store.AppendRecord(dst, uint32(slot))
-	}
-	return dst
+	return le.AppendUint64(dst, uint64(n))
 }
 
 // State is what Append has written, read in place.
@@ -57,8 +62,8 @@ type State struct {
 	records []byte
 }
 
-// Cut takes a state off b.
-func Cut(b *[]byte, id ps.ID, parts uint16, t dtype.Type) (s State, err error) {
+// CutState takes a state off b.
+func CutState(b *[]byte, id ps.ID, parts uint16, t dtype.Type) (s State, err error) {
 	le := binary.LittleEndian
 	head, err := cut(b, headSize)
 	if err != nil {

@@ -53,6 +53,7 @@ type Store struct {
 	cols  []column // 0: values, then states
 	tag   uint64   // of the states
 	space *space
+	cut   *Cut // that is being read; nil: none is
 }
 
 // column is one part of all rows.
@@ -114,7 +115,7 @@ func (c *column) row(slot uint32) []byte {
 
 // Close frees the memory. The store is empty then.
 func (s *Store) Close() {
-	s.n, s.index = 0, make([]uint32, 16)
+	s.n, s.index, s.cut = 0, make([]uint32, 16), nil
 	s.ids.pages = nil
 	for i := range s.cols {
 		s.cols[i].pages = nil
@@ -154,6 +155,7 @@ func (s *Store) Find(id uint32) (slot uint32, ok bool) {
 // and states of zeros. The row may be written then.
 func (s *Store) Touch(id uint32) uint32 {
 	if slot, ok := s.Find(id); ok {
+		s.keep(slot)
 		return slot
 	}
 	if 8*(s.n+1) > 7*len(s.index) {
@@ -213,7 +215,7 @@ func (s *Store) States() (widths []int, tag uint64) {
 
 // SetStates gives all rows states of zeros, under a tag, and drops the states that they had.
 func (s *Store) SetStates(widths []int, tag uint64) {
-	s.tag = tag
+	s.tag, s.cut = tag, nil
 	for i := range s.cols[1:] {
 		s.space.drop(s.cols[i+1].pages)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -173,13 +174,20 @@ func (l *folderLead) Resign(context.Context) error { return l.lock.Close() }
 
 // WriteDurably replaces a file, so that a crash leaves the old content or the new.
 func WriteDurably(path string, b []byte) error {
+	return WriteDurablyBy(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// WriteDurablyBy is WriteDurably for a content that a function writes.
+func WriteDurablyBy(path string, write func(w io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name()) // fails once the file has been renamed
-	_, err = tmp.Write(b)
-	if err == nil {
+	if err = write(tmp); err == nil {
 		err = tmp.Sync()
 	}
 	if closeErr := tmp.Close(); err == nil {

@@ -65,6 +65,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum returns the CRC-32C of b.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
+// ChecksumMore returns the CRC-32C of b behind bytes whose CRC-32C is sum.
+func ChecksumMore(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
+
 // AppendHeader appends the header to dst. With FlagPayloadCRC it reads the whole payload.
 func (m *Message) AppendHeader(dst []byte) []byte {
 	var zero [HeaderSize]byte

@@ -134,6 +134,7 @@ func (j *journal) transfer(p *peer) bool {
 func (j *journal) transferRows(p *peer, e *entry) {
 	from, n := p.row, e.sparse.Len()
 	p.row = min(n, from+max(1, transferBytes/e.sparse.Store.Record()))
+	// Each piece has the whole head, so that all pieces are parts like any other.
 	b := appendPart(nil, e, e.version, nil, nil, j.updater.AppendState(nil, e.id))
 	b = e.sparse.Append(b, from, p.row, p.row == n)
 	if p.row == n {

@@ -113,7 +113,8 @@
 // copies differ then, which nothing depends on: messages name rows by number.
 //
 // A snapshot has all rows of an entry as they are at one moment, beside the optimizer's states of
-// each.
+// each. The driver reads them in pieces while it writes the file (ps.Save.Rest), and training goes
+// on: so a snapshot takes no memory but for rows that change before they are read.
 //
 // The memory of rows is not reserved when a key is created, because nobody knows how many rows will
 // be touched: Config.Memory does not bound it. Stats.Memory counts it.

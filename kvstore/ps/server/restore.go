@@ -77,9 +77,9 @@ func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 	switch {
 	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
 		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
-	case le.Uint32(b[8:]) != snapshotVersion:
-		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]),
-			snapshotVersion)
+	case le.Uint32(b[8:]) != snapshotVersion && le.Uint32(b[8:]) != snapshotSparse:
+		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d or %d", errState,
+			le.Uint32(b[8:]), snapshotVersion, snapshotSparse)
 	}
 	if got, want := SnapshotChecksum(b), le.Uint32(b[len(b)-4:]); got != want {
 		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)

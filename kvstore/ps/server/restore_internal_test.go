@@ -127,7 +127,7 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 		counted bool // SnapshotWorkers notices it
 	}{
 		"magic":           {put(0, 'x'), true, true},
-		"version":         {put(8, 2), true, true},
+		"version":         {put(8, 3), true, true},
 		"nothing":         {func([]byte) []byte { return nil }, true, true},
 		"a byte short":    {func(b []byte) []byte { return b[:head-1] }, true, true},
 		"no head":         {func(b []byte) []byte { return b[:head] }, false, true},

@@ -6,6 +6,7 @@ import (
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -19,10 +20,11 @@ type snapshot struct {
 	// index of the last entry applied when it began: entries that are created later are not part of
 	// it
 	begun uint64
-	left  int              // entries that are not taken yet
-	taken map[ps.ID][]byte // encoded entries; nil when all has been handed over
-	saved bool             // the driver has written it
-	done  wire.Message     // report to the scheduler, repeated when it asks again
+	left  int                 // entries that are not taken yet
+	taken map[ps.ID]*captured // encoded entries; nil when all has been handed over
+	file  *stream             // the file, where it is handed over piece by piece
+	saved bool                // the driver has written it
+	done  wire.Message        // report to the scheduler, repeated when it asks again
 }
 
 // snapshots makes one shard's parts of snapshots.
@@ -45,7 +47,7 @@ func (sn *snapshots) startSnapshot(order wire.SnapshotOrder) {
 		return
 	}
 	sn.snap = &snapshot{clock: order.Clock, try: order.Try, all: order.All, begun: sn.commit,
-		left: len(sn.order), taken: map[ps.ID][]byte{}}
+		left: len(sn.order), taken: map[ps.ID]*captured{}}
 	for _, e := range sn.order {
 		sn.capture(e)
 	}
@@ -62,11 +64,13 @@ func (sn *snapshots) capture(e *entry) {
 	}
 	switch {
 	case e.direct || snap.all || e.version == snap.clock:
-		b := appendPart(nil, e, e.version, e.value.data(), nil, sn.updater.AppendState(nil, e.id))
+		c := &captured{bytes: appendPart(nil, e, e.version, e.value.data(), nil,
+			sn.updater.AppendState(nil, e.id))}
 		if e.sparse != nil {
-			b = e.sparse.Append(b, 0, e.sparse.Len(), false)
+			c.rows = e.sparse.Store.Cut()
+			c.bytes = e.sparse.AppendHead(c.bytes, c.rows.Len(), false)
 		}
-		snap.taken[e.id] = b
+		snap.taken[e.id] = c
 	case e.version > snap.clock:
 		sn.me.Out.Report(ps.EventSnapshot, sn.me.Self, sn.id, sn.epoch,
 			fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version,
@@ -80,13 +84,59 @@ func (sn *snapshots) capture(e *entry) {
 	sn.finishSnapshot()
 }
 
-// The beginning of a part's file.
+// captured is an entry that has been taken.
+type captured struct {
+	bytes []byte
+	rows  *rows.Cut // records of a sparse entry, which follow; nil: there are none
+}
+
+// stream is the file of a shard whose rows are read while it is written: no second copy of them is
+// ever in memory. A cut keeps the rows that change meanwhile.
+type stream struct {
+	list []*captured // entries that are not read to their end
+	size uint64      // bytes so far
+	sum  uint32      // of the bytes so far
+	over bool        // the checksum, which ends the file, has been handed over
+}
+
+// pieceSize is about how many bytes of rows are handed over at once.
+const pieceSize = 1 << 20
+
+// next is ps.Save.Rest.
+func (st *stream) next() ([]byte, error) {
+	for len(st.list) > 0 {
+		c := st.list[0]
+		piece := c.bytes
+		c.bytes = nil
+		if len(piece) == 0 && c.rows != nil {
+			// It fails when the server has given the shard up meanwhile.
+			var err error
+			if piece, err = c.rows.Next(pieceSize); err != nil {
+				return nil, err
+			}
+		}
+		if len(piece) > 0 {
+			st.size, st.sum = st.size+uint64(len(piece)), wire.ChecksumMore(st.sum, piece)
+			return piece, nil
+		}
+		st.list = st.list[1:]
+	}
+	if st.over {
+		return nil, nil
+	}
+	st.over, st.size = true, st.size+4
+	return binary.LittleEndian.AppendUint32(nil, st.sum), nil
+}
+
+// The beginning of a part's file. Files without sparse entries are of version 1, which earlier
+// releases read.
 const (
 	snapshotMagic   = "gomxshrd"
 	snapshotVersion = 1
+	snapshotSparse  = 2
 )
 
-// finishSnapshot hands a complete snapshot to the driver. It holds the head as it is now: sequences
+// finishSnapshot hands a complete snapshot to the driver, whole or, with sparse entries, as a stream. It holds the head as it is now: sequences
 // mean nothing to a job that continues from it, and clocks are in the parts.
 func (sn *snapshots) finishSnapshot() {
 	snap := sn.snap
@@ -94,22 +144,38 @@ func (sn *snapshots) finishSnapshot() {
 		return
 	}
 	le := binary.LittleEndian
+	// A shard with a sparse entry has a file that earlier releases refuse by its version, even where
+	// nobody has pushed a row.
+	version := uint32(snapshotVersion)
+	var list []*captured
+	for _, e := range sn.order {
+		if c := snap.taken[e.id]; c != nil {
+			list = append(list, c)
+		}
+		if e.sparse != nil {
+			version = snapshotSparse
+		}
+	}
 	b := append([]byte(nil), snapshotMagic...)
-	b = le.AppendUint32(b, snapshotVersion)
+	b = le.AppendUint32(b, version)
 	b = le.AppendUint32(b, sn.id)
 	b = le.AppendUint64(b, sn.me.Job)
 	b = le.AppendUint64(b, snap.clock)
 	b = le.AppendUint32(b, uint32(len(snap.taken)))
 	head := sn.appendHead(nil)
 	b = append(b, head...)
-	for _, e := range sn.order {
-		b = append(b, snap.taken[e.id]...)
-	}
-	b = le.AppendUint32(b, wire.Checksum(b))
 	snap.taken = nil
-	sn.me.Out.Saves = append(sn.me.Out.Saves, ps.Save{Shard: sn.id, Clock: snap.clock,
-		Try:  snap.try,
-		Data: b})
+	save := ps.Save{Shard: sn.id, Clock: snap.clock, Try: snap.try}
+	if version == snapshotSparse {
+		snap.file = &stream{list: list, size: uint64(len(b)), sum: wire.Checksum(b)}
+		save.Data, save.Rest = b, snap.file.next
+	} else {
+		for _, c := range list {
+			b = append(b, c.bytes...)
+		}
+		save.Data = le.AppendUint32(b, wire.Checksum(b))
+	}
+	sn.me.Out.Saves = append(sn.me.Out.Saves, save)
 }
 
 // savedMessage tells the scheduler that a shard's part of a snapshot is in a file.
@@ -132,8 +198,13 @@ func (sn *snapshots) saved(save *ps.Save, name string) {
 	m := sn.savedMessage(save, name)
 	if sn.current(save) { // otherwise it has been given up meanwhile, and may be removed
 		m.Epoch = sn.epoch
-		m.SetSnapshotResult(wire.SnapshotResult{Clock: save.Clock, Try: save.Try,
-			Size: uint64(len(save.Data)), Checksum: SnapshotChecksum(save.Data)})
+		r := wire.SnapshotResult{Clock: save.Clock, Try: save.Try, Size: uint64(len(save.Data)),
+			Checksum: SnapshotChecksum(save.Data)}
+		// The bytes of a stream have gone through it, and are nowhere else.
+		if f := sn.snap.file; f != nil {
+			r.Size, r.Checksum = f.size, f.sum
+		}
+		m.SetSnapshotResult(r)
 		sn.snap.saved, sn.snap.done = true, m
 	}
 	sn.me.Send(node.Scheduler, m, nil)

@@ -137,7 +137,7 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	}
 	var held rows.State
 	if h[9]&4 != 0 {
-		if held, err = rows.Cut(&b, e.id, e.slices, e.dtype); err != nil {
+		if held, err = rows.CutState(&b, e.id, e.slices, e.dtype); err != nil {
 			return nil, fmt.Errorf("%w: %w", errState, err)
 		}
 		e.sparse = rows.NewPart(held.Spec, nil)
@@ -323,6 +323,7 @@ func (rp *replica) whole() bool { return !rp.blank && !rp.rebuilding }
 func (rp *replica) checksum() (sum uint32) {
 	for _, e := range rp.order {
 		if e.sparse != nil {
+			// Rows may have other slots on the other copy.
 			sum ^= e.sparse.Checksum() ^ wire.Checksum(appendPart(nil, e, e.version, nil, nil,
 				rp.updater.AppendState(nil, e.id)))
 			continue
