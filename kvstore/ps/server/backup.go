@@ -39,7 +39,9 @@ type peer struct {
 	blocked ps.Time
 	// while the backup catches up: the last entry that has been sent again; otherwise 0
 	again uint64
-	// when an entry was sent last, or acknowledged: the time from which it is repeated
+	// when the first entry that the copy lacks was sent last, or the one before acknowledged: some
+	// time later it is repeated. Entries that follow do not count, or a copy that has missed one
+	// would wait for it as long as pushes follow each other.
 	sent  ps.Time
 	asked ps.Time // when the scheduler may be asked again to make the backup promotable
 }

@@ -89,7 +89,9 @@ func (j *journal) sendEntry(p *peer, le *logEntry) {
 		m.Payload = j.keep(m.Payload)
 	}
 	j.me.Send(wire.Node{Role: wire.Server, Rank: p.replica.Server}, m, hold)
-	p.sent = j.now
+	if le.index <= p.acked+1 {
+		p.sent = j.now
+	}
 }
 
 // limit returns the index up to which the primary may commit. A backup that is being made does not

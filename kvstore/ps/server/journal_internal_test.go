@@ -106,6 +106,37 @@ func TestJournalRepeatsWhatIsLost(t *testing.T) {
 	}
 }
 
+// TestJournalRepeatsWhatIsLostWhileItGrows loses the first entries for a copy that is being made,
+// while others follow without a pause: they are sent again in time.
+func TestJournalRepeatsWhatIsLostWhileItGrows(t *testing.T) {
+	h := testHost(t, 1, nil)
+	j, e, committed := testJournal(t, h)
+	j.third = &peer{replica: wire.Replica{Server: 2, Incarnation: 3}, acked: j.next}
+	first := j.next + 1
+	j.advance() // begins the transfer
+	h.sent()
+	again := 0
+	const every = 10 // entries in the time after which one is repeated
+	for i := range 3 * every {
+		h.now += h.me.Timing.Resend / every
+		j.append(roundOf(h, e, uint64(i+1), floats(1, 1, 1, 1), 0))
+		j.acknowledge(wire.LogReceipt{Index: j.next}) // of the backup
+		h.sent()
+		j.tickPeers()
+		if list := h.sent(); len(list) > 0 && list[0] == first {
+			again++
+		}
+	}
+	if len(*committed) < 3*every {
+		t.Errorf("%d entries are committed, want %d or more: the backup has all", len(*committed),
+			3*every)
+	}
+	if again < 2 || again > 3 {
+		t.Errorf("the first entry is sent again %d times within three times Resend, want 2 or 3",
+			again)
+	}
+}
+
 // TestJournalComparesCopies acknowledges entries with checksums: one that differs is reported, late
 // ones are passed over.
 func TestJournalComparesCopies(t *testing.T) {
