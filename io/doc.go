@@ -16,10 +16,10 @@
 // converts one batch at a time. CSVIter and LibSVMIter leave samples in their text files, and read
 // and parse the lines of a batch when Next is called; the data of LibSVMIter are csr arrays
 // (ExampleLibSVMIter). ImageRecordIter leaves pictures in their RecordIO file, and decodes and
-// augments the pictures of a batch when Next is called (ExampleImageRecordIter). ImageIter does so with augmenters of package image; ImageDetIter and
-// ImageDetRecordIter read pictures with the boxes of objects, which change with the pictures
-// (ExampleImageDetIter). Prefetch reads ahead of an iterator in a goroutine. An iterator is used
-// by one goroutine at a time.
+// augments the pictures of a batch when Next is called (ExampleImageRecordIter). ImageIter does so
+// with augmenters of package image; ImageDetIter and ImageDetRecordIter read pictures with the boxes
+// of objects, which change with the pictures (ExampleImageDetIter). Prefetch reads ahead of an
+// iterator in a goroutine. An iterator is used by one goroutine at a time.
 //
 // # Ownership of batches
 //

@@ -25,7 +25,8 @@ type LibSVMConfig struct {
 
 // LibSVMIter iterates over files in LibSVM's format, with one sample per line: a label, then
 // index:value pairs with indices from 0. The data are csr arrays. A label file has the same format,
-// and its pairs are the labels, csr arrays too; without it, the label that begins each line is used.
+// and its pairs are the labels, csr arrays too; without it, the label at the beginning of each line
+// is used.
 //
 // Other than in MXNet, a pair without a value counts as 1, an index out of range or a word that is
 // no number is an error, and the values of an index that a line has several times are added up.
@@ -69,8 +70,8 @@ func (c *LibSVMConfig) checkLabel() error {
 	case c.Label == "" && size != 1:
 		return fmt.Errorf("io: LibSVMIter: label shape %v needs a label file", c.LabelShape)
 	case c.Label != "" && len(row) != 1:
-		return fmt.Errorf("io: LibSVMIter: label shape %v with a label file, want one axis of 2 or "+
-			"more", c.LabelShape)
+		return fmt.Errorf("io: LibSVMIter: label shape %v with a label file, want one axis of 2 "+
+			"or more", c.LabelShape)
 	}
 	return nil
 }

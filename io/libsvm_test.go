@@ -157,7 +157,8 @@ func TestLibSVMParts(t *testing.T) {
 // TestHashedFeatures reads words in place of column numbers.
 func TestHashedFeatures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "words")
-	if err := os.WriteFile(path, []byte("1 user=7 item:2\n0 item user=7:0.5\n"), 0o600); err != nil {
+	words := []byte("1 user=7 item:2\n0 item user=7:0.5\n")
+	if err := os.WriteFile(path, words, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	it := libSVM(t, dataio.LibSVMConfig{TextConfig: dataio.TextConfig{Data: path,
@@ -203,7 +204,8 @@ func TestLibSVMMistakes(t *testing.T) {
 			c.DataShape, c.Hash = nd.Shape{1 << 32}, &dataio.Hashing{}
 		}, "want at most 2147483648"},
 	} {
-		cfg := dataio.LibSVMConfig{TextConfig: dataio.TextConfig{Data: data, DataShape: nd.Shape{4}}}
+		cfg := dataio.LibSVMConfig{TextConfig: dataio.TextConfig{Data: data,
+			DataShape: nd.Shape{4}}}
 		c.change(&cfg)
 		if _, err := dataio.LibSVMIter(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)

@@ -25,8 +25,8 @@ type column struct {
 	// whole holds the samples in the element type of the batches, which are views of it; it
 	// replaces fill.
 	whole *nd.Array
-	// store writes the samples of rows into a csr array of a batch; it replaces fill. prepare, which
-	// may be nil, is called before.
+	// store writes the samples of rows into a csr array of a batch; it replaces fill. prepare,
+	// which may be nil, is called before.
 	store   func(s *op.Sparse, rows []int) error
 	prepare func(rows []int) error
 }

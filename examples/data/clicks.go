@@ -2,12 +2,17 @@ package data
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	dataio "gomx/io"
+	"gomx/kvstore"
+	nd "gomx/ndarray"
 )
 
 // Clicks is a made-up log of advertisements that were shown and clicked or not. A sample has one
@@ -25,7 +30,7 @@ type Clicks struct {
 }
 
 // Weight returns the weight of a column.
-func (c Clicks) Weight(column int) float64 { return c.draw(column, 0) }
+func (c Clicks) Weight(column int) float64 { return 2 * c.draw(column, 0) }
 
 // Factor returns factor k of a column.
 func (c Clicks) Factor(column, k int) float64 { return 0.5 * c.draw(column, 1+k) }
@@ -100,19 +105,72 @@ func (c Clicks) Write(path string, n int, part uint64) (best float64, err error)
 	return best, f.Close()
 }
 
-// Files writes files of samples for training and a quarter as many for validation below a folder.
-// Workers have samples of their own. It returns the paths, and the loss of the validation samples
-// that Write returns.
-func (c Clicks) Files(dir string, samples, worker int) (train, test string, best float64,
-	err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", "", 0, err
+// ClickFiles are files of clicks in LibSVM's format, for training and validation.
+type ClickFiles struct {
+	dataio.LibSVMConfig // of training; without Data every worker writes made-up clicks
+	Test                string
+	Clicks                     // made-up ones; DataShape has the number of features
+	Folder              string // of made-up clicks
+	Samples             int    // made-up ones of a worker, and a quarter as many for validation
+}
+
+// Open opens the files. Each worker of a store has a part of the training samples: bytes of the
+// files, or batches where workers go in step.
+func (c ClickFiles) Open(kv *kvstore.KV) (train, test *dataio.TextIter, err error) {
+	rank, workers := kv.Rank(), kv.NumWorkers()
+	if c.Data == "" {
+		c.Features = c.DataShape[0]
+		if err := os.MkdirAll(c.Folder, 0o755); err != nil {
+			return nil, nil, err
+		}
+		c.Data = filepath.Join(c.Folder, fmt.Sprintf("train-%d.svm", rank))
+		c.Test = filepath.Join(c.Folder, fmt.Sprintf("test-%d.svm", rank))
+		if _, err := c.Write(c.Data, c.Samples, uint64(2*rank)); err != nil {
+			return nil, nil, err
+		}
+		best, err := c.Write(c.Test, (c.Samples+3)/4, uint64(2*rank+1))
+		if err != nil {
+			return nil, nil, err
+		}
+		fmt.Printf("worker %d: made-up clicks; the loss of their true probabilities is %.4f\n",
+			rank, best)
+		workers = 1
 	}
-	train = filepath.Join(dir, fmt.Sprintf("train-%d.svm", worker))
-	test = filepath.Join(dir, fmt.Sprintf("test-%d.svm", worker))
-	if _, err = c.Write(train, samples, uint64(2*worker)); err != nil {
-		return "", "", 0, err
+	if workers > 1 && !kv.Sums() {
+		c.NumParts, c.PartIndex = workers, rank
 	}
-	best, err = c.Write(test, (samples+3)/4, uint64(2*worker+1))
-	return train, test, best, err
+	if train, err = dataio.LibSVMIter(c.LibSVMConfig); err != nil {
+		return nil, nil, err
+	}
+	if workers > 1 && kv.Sums() {
+		err = train.Shard(rank, workers)
+	}
+	if err == nil {
+		c.Data, c.NumParts, c.PartIndex, c.LastBatch = c.Test, 0, 0, dataio.Pad
+		test, err = dataio.LibSVMIter(c.LibSVMConfig)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, train.Close())
+	}
+	return train, test, nil
+}
+
+// MeanLoss returns the mean loss of all samples; losses computes the losses of a batch.
+func MeanLoss(it *dataio.TextIter, losses func(x, label *nd.Array) (*nd.Array, error)) (
+	mean float64, err error) {
+	for b, err := range it.Epoch() {
+		if err != nil {
+			return 0, err
+		}
+		list, err := losses(b.Data[0], b.Label[0])
+		if err != nil {
+			return 0, err
+		}
+		sum, err := list.Slice(0, it.BatchSize()-b.Pad).Sum().Item()
+		if err != nil {
+			return 0, err
+		}
+		mean += sum / float64(it.Samples())
+	}
+	return mean, nil
 }

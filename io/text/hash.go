@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Hashing makes columns of names, which may be any text without spaces and #: words, or indices that are
-// too large. Names may share a column. The hash is MurmurHash3 (32 bits, x86) of the name's bytes,
+// Hashing makes columns of names, which may be any text without spaces and #: words, or indices
+// that are too large. Names may share a column. The hash is MurmurHash3 (32 bits, x86) of the name's bytes,
 // as a signed number h; the column is |h| modulo the number of columns. FeatureHasher of
 // scikit-learn computes the same columns with seed 0, and with Signed the same values.
 type Hashing struct {

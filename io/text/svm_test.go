@@ -178,7 +178,7 @@ func plainSVM(line string, width int) (row map[int]float32, label float32, ok bo
 		return float32(v), err == nil && !strings.ContainsAny(s, ",:#")
 	}
 	line, _, _ = strings.Cut(line, "#")
-	fields := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' })
+	fields := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r", r) })
 	if len(fields) == 0 {
 		return nil, 0, false
 	}
@@ -231,7 +231,8 @@ func FuzzSVM(f *testing.F) {
 		}
 		same := func(a, b float32) bool { return a == b || a != a && b != b }
 		if !same(r.Labels[0], label) || len(r.Columns) != len(want) {
-			t.Fatalf("%q: label %v, columns %v, want %v, %v", line, r.Labels, r.Columns, label, want)
+			t.Fatalf("%q: label %v, columns %v, want %v, %v", line, r.Labels, r.Columns, label,
+				want)
 		}
 		for i, c := range r.Columns {
 			if !same(r.Values[i], want[int(c)]) {
