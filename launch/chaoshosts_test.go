@@ -121,6 +121,7 @@ type hostChaos struct {
 	story   []string // faults as they happened
 	hit     bool     // a fault came while workers were training
 	kills   map[int]bool
+	cuts    map[int]bool // hosts that were cut off; true: they still are
 	pending []deed
 	struck  time.Time // last strike
 }
@@ -133,7 +134,7 @@ type deed struct {
 
 func newHostChaos(t *testing.T, seed uint64) *hostChaos {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	c := &hostChaos{t: t, seed: seed, scale: chaosScale, kills: map[int]bool{}}
+	c := &hostChaos{t: t, seed: seed, scale: chaosScale, kills: map[int]bool{}, cuts: map[int]bool{}}
 	if seed%slowRuns == 0 {
 		c.scale = 1
 	}
@@ -310,7 +311,8 @@ func (c *hostChaos) strike(f hostFault) {
 		}
 	case "cut":
 		h.Down()
-		c.later(f.pause, func() { c.tell("host %d is connected", f.host); h.Up() })
+		c.cuts[f.host] = true
+		c.later(f.pause, func() { c.connect(f.host) })
 	case "member killed":
 		c.members[f.host].kill()
 		c.later(f.pause, func() {
@@ -321,6 +323,15 @@ func (c *hostChaos) strike(f hostFault) {
 	}
 	if leads == f.host && f.how != "member killed" && len(c.faults) == 1 {
 		c.awaitLeader(f, term, etcd == f.host)
+	}
+}
+
+// connect ends the isolation of a host.
+func (c *hostChaos) connect(host int) {
+	if c.cuts[host] {
+		c.tell("host %d is connected", host)
+		c.cuts[host] = false
+		c.net.Hosts[host].Up()
 	}
 }
 
@@ -350,11 +361,15 @@ func (c *hostChaos) awaitLeader(f hostFault, term string, both bool) {
 	look()
 }
 
-// mayLose reports whether all copies of a shard can be lost: two hosts died.
-func (c *hostChaos) mayLose() bool { return len(c.kills) > 1 }
+// mayLose reports whether all copies of a shard can be lost: two hosts died, or one died while
+// copies were made again because another one, or the scheduler, was cut off.
+func (c *hostChaos) mayLose() bool { return len(c.kills) > 0 && len(c.kills)+len(c.cuts) > 1 }
 
 // checkEnd checks the results of a job that has ended well.
 func (c *hostChaos) checkEnd() string {
+	for host := range c.cuts { // its candidates hear of the end from etcd
+		c.connect(host)
+	}
 	wrong := c.watch.check()
 	out := c.out.String()
 	for key, sum := range alone(c.t, chaosHosts, chaosSteps) {
