@@ -1,10 +1,16 @@
 package module_test
 
 import (
+	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"gomx/initializer"
 	dataio "gomx/io"
+	"gomx/metric"
 	"gomx/module"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -84,5 +90,56 @@ func TestSparseModule(t *testing.T) {
 				t.Errorf("seed %d: %s[%d] is %v, the dense model has %v", seed, name, i, x[i], y[i])
 			}
 		}
+	}
+}
+
+// TestFitLibSVM fits a logistic regression to lines in LibSVM's format, stored and dense alike.
+func TestFitLibSVM(t *testing.T) {
+	const features = 12
+	r := rand.New(rand.NewPCG(3, 4))
+	var file bytes.Buffer
+	for range 600 {
+		k := r.IntN(features)
+		fmt.Fprintf(&file, "%d %d:1 %d:%.2f\n", k%2, k, (k+5)%features, 0.2*r.Float64())
+	}
+	path := filepath.Join(t.TempDir(), "data.svm")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func() *dataio.TextIter {
+		it, err := dataio.LibSVMIter(dataio.LibSVMConfig{TextConfig: dataio.TextConfig{Data: path,
+			DataShape: nd.Shape{features}, BatchSize: 16, Shuffle: true, Seed: 5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = it.Close() })
+		return it
+	}
+	var losses [2]float64
+	for i, stored := range []sym.Storage{sym.StorageCSR, sym.StorageDefault} {
+		weight := sym.StorageType(sym.StorageDefault)
+		if stored == sym.StorageCSR {
+			weight = sym.StorageType(sym.StorageRowSparse)
+		}
+		y := sym.Dot(sym.Var("data", sym.StorageType(stored)),
+			sym.Var("weight", sym.Shape(features, 2), weight), sym.DotParams{})
+		y = sym.BroadcastAdd(y, sym.Var("bias", sym.Shape(1, 2)))
+		m := module.New(sym.SoftmaxOutput(y, sym.SoftmaxOutputParams{}, sym.Name("softmax")))
+		train, err := dataio.Prefetch(open(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer train.Close()
+		err = m.Fit(t.Context(), train, module.Epochs(3), module.Validate(open()),
+			module.Optimize(optimizer.SGD{LR: 0.5}), module.Init(initializer.Zero{}),
+			module.Metric(metric.CrossEntropy()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		epochs := m.History().Epochs
+		losses[i], _ = epochs[len(epochs)-1].Validation.Get("cross-entropy")
+	}
+	if d := losses[0] - losses[1]; losses[0] > 0.2 || d > 1e-4 || d < -1e-4 {
+		t.Errorf("losses %v of stored and dense samples, want equal ones below 0.2", losses)
 	}
 }
