@@ -175,14 +175,25 @@ type chunk struct {
 
 // remains holds the resources to release at the end of a chunk.
 type remains struct {
-	eng   *engine.Engine
-	v     *engine.Var
-	block device.Block
+	eng    *engine.Engine
+	v      *engine.Var
+	block  device.Block
+	sparse *op.Sparse
 }
 
 func (r remains) free() {
+	if r.sparse != nil {
+		r.eng.DeleteVarWith(r.v, freeSparse, r.sparse)
+		return
+	}
 	r.block.Retire()
 	r.eng.DeleteVarWith(r.v, freeBlock, &r.block)
+}
+
+// freeSparse is the body of the operation that ends a sparse chunk.
+func freeSparse(r *engine.Run) error {
+	r.Arg.(*op.Sparse).Free()
+	return nil
 }
 
 // freeBlock is the body of the operation that ends a chunk.
@@ -211,7 +222,8 @@ func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape,
 	o.chunk.eng, o.chunk.dev, o.chunk.block = eng, dev, block
 	o.chunk.v = eng.NewVar(name)
 	o.chunk.refs.Store(1)
-	o.chunk.cleanup = runtime.AddCleanup(o, remains.free, remains{eng, o.chunk.v, block})
+	o.chunk.cleanup = runtime.AddCleanup(o, remains.free, remains{eng: eng, v: o.chunk.v,
+		block: block})
 	o.array.chunk, o.array.dtype, o.array.shape = &o.chunk, t, shape
 	return &o.array, nil
 }
@@ -220,6 +232,10 @@ func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape,
 func (c *chunk) release() {
 	if c.refs.Add(-1) == 0 && c.v != nil {
 		c.cleanup.Stop()
+		if c.sparse != nil {
+			c.eng.DeleteVarWith(c.v, freeSparse, c.sparse)
+			return
+		}
 		c.block.Retire()
 		c.eng.DeleteVarWith(c.v, freeBlock, &c.block)
 	}

@@ -193,10 +193,12 @@ func plus[T op.Element](a, b T) T {
 // newSparse returns an array with the given content.
 func newSparse(eng *engine.Engine, dev device.Device, s *op.Sparse, name string) *Array {
 	o := &owner{}
+	s.Pool()
 	o.chunk.eng, o.chunk.dev, o.chunk.sparse = eng, dev, s
 	o.chunk.v = eng.NewVar(name)
 	o.chunk.refs.Store(1)
-	o.chunk.cleanup = runtime.AddCleanup(o, remains.free, remains{eng: eng, v: o.chunk.v})
+	o.chunk.cleanup = runtime.AddCleanup(o, remains.free, remains{eng: eng, v: o.chunk.v,
+		sparse: s})
 	o.array.chunk, o.array.dtype, o.array.shape = &o.chunk, s.DType, s.Shape
 	return &o.array
 }

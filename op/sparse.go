@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"gomx/device"
 	"gomx/dtype"
 )
 
@@ -15,8 +16,8 @@ import (
 //  3. CSR: Starts has one number more than the matrix has rows; the elements of row i are those
 //     from Starts[i] to Starts[i+1]-1; their columns ascend without repetition within a row.
 //
-// Stored values may be zero. The memory belongs to the Go heap and is reused when the content
-// changes.
+// Stored values may be zero. The memory is reused when the content changes. It belongs to the Go
+// heap, or to the pool of the processor after Pool.
 type Sparse struct {
 	Storage Storage
 	DType   dtype.Type
@@ -25,6 +26,9 @@ type Sparse struct {
 	Indices []int64
 	Starts  []int64
 	values  []byte // N rows of the axes behind the first, or N elements; 64-byte aligned
+
+	pooled bool            // Room takes memory from the pool
+	blocks [2]device.Block // memory of values and of Indices, where it is of the pool
 }
 
 // NewSparse returns content without stored values. It panics with *Error where no array of the
@@ -66,16 +70,41 @@ func (s *Sparse) Row() int {
 func (s *Sparse) Room(n int) {
 	s.N = n
 	if cap(s.Indices) < n {
-		s.Indices = make([]int64, n)
+		s.Indices = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s.memory(1, 8*n)))), n)
 	}
 	s.Indices = s.Indices[:n]
 	bytes := n * s.Row() * s.DType.Size()
 	if cap(s.values) < bytes {
-		raw := make([]byte, bytes+63)
-		skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & 63)
-		s.values = raw[skip : skip+bytes : skip+bytes]
+		s.values = s.memory(0, bytes)
 	}
 	s.values = s.values[:bytes]
+}
+
+// memory returns bytes bytes, 64-byte aligned, in the place of block i if they are of the pool.
+func (s *Sparse) memory(i, bytes int) []byte {
+	if s.pooled {
+		if b, err := device.Alloc(device.CPU(), bytes, device.PurposeArray); err == nil {
+			s.blocks[i].Free()
+			s.blocks[i] = b
+			return unsafe.Slice((*byte)(b.Ptr), bytes)
+		}
+	}
+	raw := make([]byte, bytes+63)
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & 63)
+	return raw[skip : skip+bytes : skip+bytes]
+}
+
+// Pool makes s take its memory from the pool of the processor from now on, which the collector does
+// not have to clear and to find. The owner calls Free in the end.
+func (s *Sparse) Pool() { s.pooled = true }
+
+// Free returns the memory of the pool. s has no content then.
+func (s *Sparse) Free() {
+	for i := range s.blocks {
+		s.blocks[i].Free()
+		s.blocks[i] = device.Block{}
+	}
+	s.N, s.Indices, s.values = 0, nil, nil
 }
 
 // Cut keeps the first n indices and their values.

@@ -1,6 +1,9 @@
 package loop
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Groups is a list of numbers sorted into groups of equal ones: group i has the number Keys[i], and
 // Order[Starts[i]:Starts[i+1]] are its places in the list, in their order.
@@ -10,14 +13,21 @@ type Groups struct {
 	Order  []int32 // nil: the places are 0, 1, …
 }
 
-// GroupBy groups numbers from 0 on. It sorts long lists by digits, so its time is proportional to
-// the length of the list.
+// GroupBy groups numbers from 0 on. Long lists are counted or sorted by digits, so its time is
+// proportional to the length of the list.
 func GroupBy(list []int64) Groups {
-	if slices.IsSorted(list) {
-		return groups(len(list), func(i int) int64 { return list[i] })
+	switch {
+	case slices.IsSorted(list):
+		return sortedGroups(list)
+	case len(list) > shortList && slices.Max(list) < 8*int64(len(list)):
+		return countedGroups(list, int(slices.Max(list))+1)
 	}
-	top := slices.Max(list)
-	pairs := make([]pair, len(list))
+	room := pairRoom.Get().(*[2][]pair)
+	defer pairRoom.Put(room)
+	for i := range room {
+		room[i] = slices.Grow(room[i][:0], len(list))[:len(list)]
+	}
+	pairs := room[0]
 	for i, v := range list {
 		pairs[i] = pair{v, int32(i)}
 	}
@@ -29,13 +39,14 @@ func GroupBy(list []int64) Groups {
 			return int(a.place - b.place)
 		})
 	} else {
-		pairs = sortByDigits(pairs, top)
+		pairs = sortByDigits(pairs, room[1], slices.Max(list))
 	}
-	g := groups(len(list), func(i int) int64 { return pairs[i].key })
-	g.Order = make([]int32, len(list))
+	sorted, order := make([]int64, len(list)), make([]int32, len(list))
 	for i, p := range pairs {
-		g.Order[i] = p.place
+		sorted[i], order[i] = p.key, p.place
 	}
+	g := sortedGroups(sorted)
+	g.Order = order
 	return g
 }
 
@@ -45,21 +56,62 @@ type pair struct {
 	place int32
 }
 
-// groups finds the groups of n sorted numbers.
-func groups(n int, key func(i int) int64) Groups {
+// pairRoom has memory for two lists of pairs.
+var pairRoom = sync.Pool{New: func() any { return new([2][]pair) }}
+
+// sortedGroups finds the groups of sorted numbers.
+func sortedGroups(list []int64) Groups {
 	different := 0
-	for i := range n {
-		if i == 0 || key(i) != key(i-1) {
+	for i, v := range list {
+		if i == 0 || v != list[i-1] {
 			different++
 		}
 	}
-	g := Groups{Keys: make([]int64, 0, different), Starts: make([]int64, 0, different+1)}
-	for i := range n {
-		if i == 0 || key(i) != key(i-1) {
-			g.Keys, g.Starts = append(g.Keys, key(i)), append(g.Starts, int64(i))
+	g := newGroups(different)
+	for i, v := range list {
+		if i == 0 || v != list[i-1] {
+			g.Keys, g.Starts = append(g.Keys, v), append(g.Starts, int64(i))
 		}
 	}
-	g.Starts = append(g.Starts, int64(n))
+	g.Starts = append(g.Starts, int64(len(list)))
+	return g
+}
+
+// newGroups returns no groups, with room for n.
+func newGroups(n int) Groups {
+	return Groups{Keys: make([]int64, 0, n), Starts: make([]int64, 0, n+1)}
+}
+
+// countRoom has memory for a counter of each number.
+var countRoom = sync.Pool{New: func() any { return new([]int32) }}
+
+// countedGroups finds the groups of numbers below limit by counting each of them.
+func countedGroups(list []int64, limit int) Groups {
+	room := countRoom.Get().(*[]int32)
+	defer countRoom.Put(room)
+	*room = slices.Grow((*room)[:0], limit)[:limit]
+	count, different := *room, 0
+	clear(count)
+	for _, v := range list {
+		if count[v] == 0 {
+			different++
+		}
+		count[v]++
+	}
+	g, at := newGroups(different), int32(0)
+	for v, n := range count {
+		if n > 0 {
+			g.Keys, g.Starts = append(g.Keys, int64(v)), append(g.Starts, int64(at))
+		}
+		count[v] = at
+		at += n
+	}
+	g.Starts = append(g.Starts, int64(at))
+	g.Order = make([]int32, len(list))
+	for i, v := range list {
+		g.Order[count[v]] = int32(i)
+		count[v]++
+	}
 	return g
 }
 
@@ -82,9 +134,8 @@ const (
 )
 
 // sortByDigits sorts pairs by their keys, of which top is the largest; equal keys keep their order.
-// The result may lie in other memory.
-func sortByDigits(pairs []pair, top int64) []pair {
-	other := make([]pair, len(pairs))
+// The result may lie in other, which has the same length.
+func sortByDigits(pairs, other []pair, top int64) []pair {
 	var count [1<<digit + 1]int32
 	for shift := 0; shift < 63 && top>>shift > 0; shift += digit {
 		clear(count[:])
