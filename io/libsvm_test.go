@@ -251,6 +251,47 @@ func TestCSVToCSR(t *testing.T) {
 	}
 }
 
+// TestCSVParts gives workers parts of a file of samples, and the labels that belong to them.
+func TestCSVParts(t *testing.T) {
+	dir := t.TempDir()
+	data, label := filepath.Join(dir, "data.csv"), filepath.Join(dir, "label.csv")
+	var samples, labels bytes.Buffer
+	for i := range 29 {
+		fmt.Fprintf(&samples, "%d,%s1\n", i, strings.Repeat(" ", i%7))
+		fmt.Fprintf(&labels, "%d,%d\n", 2*i, 3*i)
+	}
+	if err := errors.Join(os.WriteFile(data, samples.Bytes(), 0o600),
+		os.WriteFile(label, labels.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var seen []float32
+	for part := range 3 {
+		it, err := dataio.CSVIter(dataio.CSVConfig{TextConfig: dataio.TextConfig{Data: data,
+			DataShape: nd.Shape{2}, Label: label, LabelShape: nd.Shape{2}, NumParts: 3,
+			PartIndex: part}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := range it.Epoch() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := b.Data[0].Float32s()
+			y, yerr := b.Label[0].Float32s()
+			if err := errors.Join(err, yerr); err != nil || y[0] != 2*x[0] || y[1] != 3*x[0] {
+				t.Fatalf("sample %v has the label %v, %v", x, y, err)
+			}
+			seen = append(seen, x[0])
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.IsSorted(seen) || len(slices.Compact(seen)) != 29 {
+		t.Errorf("the parts have the samples %v", seen)
+	}
+}
+
 // TestSparseArrays iterates over csr arrays as over dense ones, ahead and not.
 func TestSparseArrays(t *testing.T) {
 	_, _, rows, labels := clickFile(t, 11, 4)

@@ -79,6 +79,11 @@ func resumable(t *testing.T) map[string]func() dataio.Iter {
 				})
 		}
 	}
+	add("csr arrays", func() (dataio.Iter, error) {
+		stored := nd.Arange(0, 46, 1).Reshape(23, 2).ToStorage(nd.CSR)
+		return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{stored}, BatchSize: 4,
+			Shuffle: true, Seed: 6, LastBatch: dataio.RollOver})
+	})
 	add("prefetched clicks", func() (dataio.Iter, error) {
 		it, err := dataio.LibSVMIter(dataio.LibSVMConfig{TextConfig: dataio.TextConfig{
 			Data: clicks, Label: labels, DataShape: nd.Shape{5}, LabelShape: nd.Shape{3},

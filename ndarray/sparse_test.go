@@ -216,3 +216,37 @@ func TestSparseGradients(t *testing.T) {
 		t.Errorf("gradient %v in %v, want csr", got, x.Grad().Storage())
 	}
 }
+
+// TestWriteContent replaces content while the old one is still read.
+func TestWriteContent(t *testing.T) {
+	a := nd.CSRFromSlices([]float32{1, 2}, []int{0, 2}, []int{0, 1, 2}, nd.Shape{2, 3})
+	before := a.ToStorage(nd.Dense)
+	if err := a.WriteContent(func(s *op.Sparse) error {
+		s.Room(1)
+		op.Slice[float32](s.Values())[0], s.Indices[0] = 7, 1
+		copy(s.Starts, []int64{0, 0, 1})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := floats(t, before); !slices.Equal(got, []float64{1, 0, 0, 0, 0, 2}) {
+		t.Errorf("the copy from before is %v", got)
+	}
+	if got := floats(t, a); !slices.Equal(got, []float64{0, 0, 0, 0, 7, 0}) {
+		t.Errorf("the new content is %v", got)
+	}
+	err := a.WriteContent(func(s *op.Sparse) error {
+		s.Indices[0] = 3
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "column 3") {
+		t.Errorf("got %v for a column that the matrix has not", err)
+	}
+	if n, err := a.NNZ(); err != nil || n != 0 {
+		t.Errorf("%d values, %v after a fault, want none", n, err)
+	}
+	if err := nd.Zeros(nd.Shape{2}).WriteContent(nil); err == nil ||
+		!strings.Contains(err.Error(), "the array is dense") {
+		t.Errorf("got %v for a dense array", err)
+	}
+}
