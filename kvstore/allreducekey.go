@@ -7,7 +7,6 @@ import (
 	"gomx/device"
 	"gomx/dtype"
 	"gomx/engine"
-	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ring"
 	nd "gomx/ndarray"
@@ -69,7 +68,7 @@ func (k *ringKey) call() *ringCall {
 
 // push adds up gradients, and pulls to out if it is not empty.
 func (k *ringKey) push(priority int, grads, out []*nd.Array) error {
-	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
+	sum, err := k.sum.addDense(grads)
 	if err != nil {
 		return fmt.Errorf("kvstore: key %q: %w", k.name, err)
 	}
@@ -116,7 +115,7 @@ func (k *ringKey) push(priority int, grads, out []*nd.Array) error {
 // write to it while contributions leave, else one beside it.
 func (k *ringKey) direct(sum, to *nd.Array) *nd.Array {
 	other := to.Var() == sum.Var() && to.Pointer() != sum.Pointer()
-	if to.Device().Kind == device.KindCPU && !other {
+	if to.Device().Kind == device.KindCPU && to.Storage() == nd.Dense && !other {
 		return to
 	}
 	if k.stage == nil {

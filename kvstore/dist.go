@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"gomx/device"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/server"
@@ -209,7 +208,7 @@ func (s *dist) PushPull(key string, priority int, grads, out []*nd.Array) (err e
 		}
 		return err
 	}
-	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
+	sum, err := k.sum.addDense(grads)
 	if err != nil {
 		return fmt.Errorf("kvstore: key %q: %w", key, err)
 	}

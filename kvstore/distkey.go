@@ -100,7 +100,8 @@ func (k *distKey) exchange(what string, priority int) *exchange {
 func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Array) {
 	x := k.exchange(what, priority)
 	to := out[0]
-	if to.Device().Kind != device.KindCPU || sum != nil && to.Var() == sum.Var() {
+	if to.Device().Kind != device.KindCPU || to.Storage() != nd.Dense || sum != nil &&
+		to.Var() == sum.Var() {
 		if k.stage == nil {
 			k.stage = nd.Empty(to.Shape(), nd.As(to.DType()), nd.Using(to.Engine()))
 		}
@@ -140,7 +141,7 @@ func (k *distKey) light(x *exchange) bool {
 // push starts a push that nobody waits for: the values are copied, and errors are kept for the next
 // pull.
 func (k *distKey) push(priority int, grads []*nd.Array) error {
-	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
+	sum, err := k.sum.addDense(grads)
 	if err != nil {
 		return fmt.Errorf("kvstore: key %q: %w", k.name, err)
 	}

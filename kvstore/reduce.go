@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"slices"
 	"unsafe"
 
 	"gomx/device"
@@ -66,6 +67,21 @@ func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (
 		}
 	}
 	return r.move(&r.spaces[0].moved, list[0], dev), nil
+}
+
+// addDense is add on the processor for a key whose value is dense.
+func (r *reducer) addDense(grads []*nd.Array) (*nd.Array, error) {
+	for i, g := range grads {
+		if g.Storage() == nd.Dense {
+			continue
+		}
+		for len(r.spaces) <= i {
+			r.spaces = append(r.spaces, &workspace{})
+		}
+		grads = slices.Clone(grads)
+		grads[i] = r.stored(r.spaces[i], g, nd.Dense)
+	}
+	return r.add(grads, device.CPU(), compress.Method{})
 }
 
 // storedAlike returns the storage type of a sum: row_sparse if all arrays are.

@@ -268,6 +268,40 @@ func TestRowsWithoutRounds(t *testing.T) {
 	}
 }
 
+// TestDenseValuesOfSparseGradients pushes row_sparse gradients to keys with dense values, and pulls
+// them to dense and row_sparse arrays.
+func TestDenseValuesOfSparseGradients(t *testing.T) {
+	shape := nd.Shape{4, 2}
+	for _, name := range []string{"dist_sync", "dist_async", "allreduce"} {
+		c := cluster.Start(cluster.Config{Workers: 2, Servers: 1, Peers: name == "allreduce"})
+		work(t, c, name, func(ctx context.Context, s *kvstore.KV) error {
+			dense, stored := nd.Zeros(shape), nd.ZerosOf(nd.RowSparse, shape)
+			if err := s.Broadcast(ctx, "w", nd.Zeros(shape), dense); err != nil {
+				return err
+			}
+			a := nd.RowSparseFromSlices([]float32{1, 2}, []int{1}, shape)
+			b := nd.RowSparseFromSlices([]float32{3, 4}, []int{1 + 2*s.Rank()}, shape)
+			if err := s.PushPull("w", 0, []*nd.Array{a, b}, []*nd.Array{dense, stored}); err != nil {
+				return err
+			}
+			if err := s.Barrier(ctx); err != nil {
+				return err
+			}
+			if err := s.Pull("w", 0, dense, stored); err != nil {
+				return err
+			}
+			v, err := dense.Float32s()
+			if want := []float32{0, 0, 5, 8, 0, 0, 3, 4}; err != nil || !slices.Equal(v, want) {
+				return fmt.Errorf("%s: %v, %v, want %v", name, v, err, want)
+			}
+			if ids, err := stored.Indices(); err != nil || !slices.Equal(ids, []int64{1, 3}) {
+				return fmt.Errorf("%s: rows %v, %v, want 1 and 3", name, ids, err)
+			}
+			return nil
+		})
+	}
+}
+
 // TestRowsRefuse wants errors that name the key.
 func TestRowsRefuse(t *testing.T) {
 	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})

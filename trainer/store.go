@@ -137,7 +137,7 @@ func (s *Store) update(grads map[string]*nd.Array) error {
 
 // pushPull pushes the gradient of key number i and pulls its value.
 func (s *Store) pushPull(k *storedKey, i int) error {
-	if g := k.grad[0]; g.Storage() != nd.Dense {
+	if g := k.grad[0]; g.Storage() != nd.Dense && s.joint != nil {
 		k.grad[0] = densely(g, k.name, s.kv.Name())
 		defer k.grad[0].Close()
 	}

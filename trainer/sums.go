@@ -111,13 +111,19 @@ func (t *Trainer) reduce(g Gradients, devices int, take func(s *sums, name strin
 
 // add replaces the first n gradients of a parameter by the sum of all.
 func (s *sums) add(name string, priority int, grads []*nd.Array, n int) error {
+	// The stores of one process add up row_sparse gradients as they are.
+	asIs := grads[0].Storage() == nd.Dense || grads[0].Storage() == nd.RowSparse && !s.shared
 	if !s.known[name] {
-		if err := s.kv.Init(context.Background(), name, grads[0].ToStorage(nd.Dense)); err != nil {
+		first := grads[0]
+		if !asIs {
+			first = first.ToStorage(nd.Dense)
+		}
+		if err := s.kv.Init(context.Background(), name, first); err != nil {
 			return err
 		}
 		s.known[name] = true
 	}
-	if grads[0].Storage() == nd.Dense {
+	if asIs {
 		return s.kv.PushPull(name, priority, grads, grads[:n])
 	}
 	list := make([]*nd.Array, len(grads))

@@ -326,7 +326,8 @@ func (s *sim) drain(p *process) {
 			p.prog.ended(d)
 		}
 		for i := range saves {
-			name := fmt.Sprintf("shard-%d of %s/%d", saves[i].Shard, p.node, p.gen)
+			name := fmt.Sprintf("shard-%d of %s/%d, try %d", saves[i].Shard, p.node, p.gen,
+				saves[i].Try)
 			s.saves[name] = saves[i].Data
 			s.save(p, &saves[i], name)
 		}
