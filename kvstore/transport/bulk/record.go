@@ -29,9 +29,9 @@ const (
 	// long is the size of payloads that are sealed where they lie, and of the first record of such
 	// a payload: the peer wakes and opens it while the next one is being sealed.
 	long = 16 << 10
-	// together is the number of sealed bytes from which they are written: two long records, which
-	// fit one segment on the loopback.
-	together = 60 << 10
+	// together is the number of sealed bytes from which they are written: four long records, which
+	// fit two segments on the loopback.
+	together = 120 << 10
 	// roomSize is the size of the buffer into which a line reads.
 	roomSize = 256 << 10
 )

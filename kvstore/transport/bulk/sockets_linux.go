@@ -33,7 +33,7 @@ const (
 	// mostLow is the greatest number of bytes that must come before the kernel tells the poller. It
 	// is more than one system call of the peer, so that the poller hears of a payload once, not of
 	// each of its parts while the goroutine is reading them.
-	mostLow = 2 * together
+	mostLow = roomSize / 2
 )
 
 // socket reads from a connection of the kernel.
