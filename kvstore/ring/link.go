@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"bytes"
 	"container/heap"
 
 	"gomx/kvstore/ps"
@@ -124,6 +125,10 @@ func (g *base) lookUp(l *link, it *item) (values []byte, loan *ps.Loan) {
 			values = k.part(c.value, it.slice)
 			if !it.again && len(values) >= lentFrom {
 				loan = c.lend(l.node)
+			}
+			if loan == nil && len(c.out) > 0 && &c.out[0] == &c.value[0] {
+				// In this reaction the sum may replace them, before the driver copies them.
+				values = bytes.Clone(values)
 			}
 			return values, loan
 		}
