@@ -2,6 +2,7 @@ package kvstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -300,6 +301,46 @@ func TestDenseValuesOfSparseGradients(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// addCells adds to cells of a table, from one worker or two.
+func addCells[T kvstore.Cell](ctx context.Context, s *kvstore.KV, name string) error {
+	table, err := kvstore.NewTable[T](ctx, s, name, nd.Shape{100, 3})
+	if err != nil {
+		return err
+	}
+	for range 4 {
+		err := errors.Join(table.IncCell(7, 2, 1), table.IncCell(7, 0, 2), table.Inc(9, []T{1, 2, 3}),
+			s.Clock(ctx))
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.Barrier(ctx); err != nil {
+		return err
+	}
+	n := T(s.NumWorkers())
+	got, err := table.BatchGet(ctx, []int{9, 7, 8})
+	if want := []T{4 * n, 8 * n, 12 * n, 8 * n, 0, 4 * n, 0, 0, 0}; err != nil ||
+		!slices.Equal(got, want) {
+		return fmt.Errorf("%v of %T: %v, %v, want %v", table, n, got, err, want)
+	}
+	if err := table.IncCell(7, 3, 1); err == nil || !strings.Contains(err.Error(), "column 3") {
+		return fmt.Errorf("column 3 of 3: %v", err)
+	}
+	return nil
+}
+
+func addAllCells(ctx context.Context, s *kvstore.KV) error {
+	return errors.Join(addCells[float32](ctx, s, "a"), addCells[float64](ctx, s, "b"),
+		addCells[int32](ctx, s, "c"))
+}
+
+// TestCells adds to cells of tables of all types of elements.
+func TestCells(t *testing.T) {
+	must(t, addAllCells(t.Context(), open(t, "local")))
+	c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2})
+	work(t, c, "dist_sync", addAllCells)
 }
 
 // TestRowsRefuse wants errors that name the key.

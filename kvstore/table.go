@@ -9,17 +9,23 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
-	"gomx/kvstore/update"
+	"gomx/op"
 )
 
-// Table is a matrix of float32 that all workers share row by row: Get reads rows, Inc adds to them,
-// and the store's Clock ends a step. Additions of a worker leave at Clock; the worker itself sees
-// them at once. The kind of the store decides which additions of other workers a Get sees: all of
-// their earlier steps with dist_sync, all but the last Staleness steps with dist_ssp, and all that
-// have arrived with dist_async.
+// Cell is the type of a table's elements.
+type Cell interface{ float32 | float64 | int32 }
+
+// Table is a table of float32.
+type Table = TableOf[float32]
+
+// TableOf is a matrix that all workers share row by row: Get reads rows, Inc adds to them, and the
+// store's Clock ends a step. Additions of a worker leave at Clock; the worker itself sees them at
+// once. The kind of the store decides which additions of other workers a Get sees: all of their
+// earlier steps with dist_sync, all but the last Staleness steps with dist_ssp, and all that have
+// arrived with dist_async.
 //
 // Its methods may be called from any goroutine.
-type Table struct {
+type TableOf[T Cell] struct {
 	name    string
 	rows    int
 	columns int
@@ -32,38 +38,69 @@ type tableBackend interface {
 	inc(rows []uint32, deltas []byte) error
 }
 
-// newTable checks the shape of a table.
-func newTable(name string, shape dtype.Shape) (*Table, error) {
+// tableOpener is a TableKeeper that makes tables of all types of elements.
+type tableOpener interface {
+	openTable(ctx context.Context, name string, shape dtype.Shape, t dtype.Type) (tableBackend,
+		error)
+}
+
+// NewTable is TableKeeper.Table for any type of elements.
+func NewTable[T Cell](ctx context.Context, s Store, name string, shape dtype.Shape) (*TableOf[T],
+	error) {
+	o, err := Need[tableOpener](s, fmt.Sprintf("NewTable(%q)", name))
+	if err != nil {
+		return nil, err
+	}
+	return makeTable[T](ctx, o, name, shape)
+}
+
+// makeTable checks the shape of a table and makes it.
+func makeTable[T Cell](ctx context.Context, o tableOpener, name string, shape dtype.Shape) (
+	*TableOf[T], error) {
 	if len(shape) != 2 || shape[0] < 1 || shape[0] > 1<<31-1 || shape[1] < 1 || shape[1] > 1<<24 {
 		return nil, fmt.Errorf("kvstore: table %q of shape %v, want rows and columns, at most "+
 			"2^31-1 and 2^24", name, shape)
 	}
-	return &Table{name: name, rows: shape[0], columns: shape[1]}, nil
+	back, err := o.openTable(ctx, name, shape, op.TypeOf[T]())
+	if err != nil {
+		return nil, err
+	}
+	return &TableOf[T]{name: name, rows: shape[0], columns: shape[1], back: back}, nil
 }
 
 // Get returns a row.
-func (t *Table) Get(ctx context.Context, row int) ([]float32, error) {
+func (t *TableOf[T]) Get(ctx context.Context, row int) ([]T, error) {
 	return t.BatchGet(ctx, []int{row})
 }
 
 // BatchGet returns rows, one after the other.
-func (t *Table) BatchGet(ctx context.Context, rows []int) ([]float32, error) {
+func (t *TableOf[T]) BatchGet(ctx context.Context, rows []int) ([]T, error) {
 	numbers, err := t.numbers(rows)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]float32, len(rows)*t.columns)
-	if err := t.back.get(ctx, numbers, rawFloats(out)); err != nil {
+	out := make([]T, len(rows)*t.columns)
+	if err := t.back.get(ctx, numbers, rawCells(out)); err != nil {
 		return nil, fmt.Errorf("kvstore: table %q: %w", t.name, err)
 	}
 	return out, nil
 }
 
 // Inc adds to a row.
-func (t *Table) Inc(row int, delta []float32) error { return t.BatchInc([]int{row}, delta) }
+func (t *TableOf[T]) Inc(row int, delta []T) error { return t.BatchInc([]int{row}, delta) }
+
+// IncCell adds to one element.
+func (t *TableOf[T]) IncCell(row, column int, delta T) error {
+	if column < 0 || column >= t.columns {
+		return fmt.Errorf("kvstore: table %q: column %d, want 0 to %d", t.name, column, t.columns-1)
+	}
+	deltas := make([]T, t.columns)
+	deltas[column] = delta
+	return t.Inc(row, deltas)
+}
 
 // BatchInc adds to rows; deltas has one row after the other.
-func (t *Table) BatchInc(rows []int, deltas []float32) error {
+func (t *TableOf[T]) BatchInc(rows []int, deltas []T) error {
 	numbers, err := t.numbers(rows)
 	if err != nil {
 		return err
@@ -72,13 +109,13 @@ func (t *Table) BatchInc(rows []int, deltas []float32) error {
 		return fmt.Errorf("kvstore: table %q: %d numbers for %d rows of %d", t.name, len(deltas),
 			len(rows), t.columns)
 	}
-	if err := t.back.inc(numbers, rawFloats(deltas)); err != nil {
+	if err := t.back.inc(numbers, rawCells(deltas)); err != nil {
 		return fmt.Errorf("kvstore: table %q: %w", t.name, err)
 	}
 	return nil
 }
 
-func (t *Table) numbers(rows []int) ([]uint32, error) {
+func (t *TableOf[T]) numbers(rows []int) ([]uint32, error) {
 	list := make([]uint32, len(rows))
 	for i, r := range rows {
 		if r < 0 || r >= t.rows {
@@ -89,24 +126,26 @@ func (t *Table) numbers(rows []int) ([]uint32, error) {
 	return list, nil
 }
 
-// rawFloats views numbers as bytes.
-func rawFloats(v []float32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
+// rawCells views numbers as bytes.
+func rawCells[T Cell](v []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), int(unsafe.Sizeof(one))*len(v))
 }
 
 // localTable keeps the rows in this process.
 type localTable struct {
-	columns int
+	row   int // bytes
+	dtype dtype.Type
 
 	mu   sync.Mutex
-	rows map[uint32][]float32 // those that are not zero
+	rows map[uint32][]byte // rows that somebody has added to
 }
 
 func (t *localTable) get(_ context.Context, rows []uint32, out []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, r := range rows {
-		copy(update.Floats(out)[i*t.columns:(i+1)*t.columns], t.rows[r])
+		copy(out[i*t.row:(i+1)*t.row], t.rows[r])
 	}
 	return nil
 }
@@ -117,24 +156,23 @@ func (t *localTable) inc(rows []uint32, deltas []byte) error {
 	for i, r := range rows {
 		row := t.rows[r]
 		if row == nil {
-			row = make([]float32, t.columns)
+			row = make([]byte, t.row)
 			t.rows[r] = row
 		}
-		for j, d := range update.Floats(deltas)[i*t.columns : (i+1)*t.columns] {
-			row[j] += d
-		}
+		ps.Plain{}.Add(row, deltas[i*t.row:(i+1)*t.row], t.dtype, 0)
 	}
 	return nil
 }
 
 // Table implements TableKeeper.
-func (s *local) Table(_ context.Context, name string, shape dtype.Shape) (*Table, error) {
-	t, err := newTable(name, shape)
-	if err != nil {
-		return nil, err
-	}
-	t.back = &localTable{columns: t.columns, rows: map[uint32][]float32{}}
-	return t, nil
+func (s *local) Table(ctx context.Context, name string, shape dtype.Shape) (*Table, error) {
+	return makeTable[float32](ctx, s, name, shape)
+}
+
+// openTable implements tableOpener.
+func (s *local) openTable(_ context.Context, _ string, shape dtype.Shape, t dtype.Type) (
+	tableBackend, error) {
+	return &localTable{row: shape[1] * t.Size(), dtype: t, rows: map[uint32][]byte{}}, nil
 }
 
 // Clock implements TableKeeper: there is nobody to wait for.
@@ -151,11 +189,14 @@ const cacheRows = 1 << 14
 
 // Table implements TableKeeper.
 func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Table, error) {
-	t, err := newTable(name, shape)
-	if err != nil {
-		return nil, err
-	}
-	k := &distKey{store: s, name: "table " + name, shape: shape.Clone(), dtype: dtype.Float32}
+	return makeTable[float32](ctx, &s.distRows, name, shape)
+}
+
+// openTable implements tableOpener.
+func (d *distRows) openTable(ctx context.Context, name string, shape dtype.Shape, t dtype.Type) (
+	tableBackend, error) {
+	s := d.store
+	k := &distKey{store: s, name: "table " + name, shape: shape.Clone(), dtype: t}
 	s.mu.Lock()
 	if s.closed || s.keys[k.name] != nil {
 		s.mu.Unlock()
@@ -166,17 +207,16 @@ func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Tabl
 	s.order = append(s.order, k.name)
 	s.mu.Unlock()
 	back := &distTable{store: s}
-	spec := worker.TableSpec{DType: dtype.Float32, Rows: uint32(t.rows), RowSize: 4 * t.columns,
+	spec := worker.TableSpec{DType: t, Rows: uint32(shape[0]), RowSize: t.Size() * shape[1],
 		CacheRows: cacheRows}
-	_, err = s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (id uint64, err error) {
+	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (id uint64, err error) {
 		back.table, id, err = s.job.worker.Table(now, k.id, spec, deadline)
 		return id, err
 	})
 	if err != nil {
 		return nil, k.fail("Table", err)
 	}
-	t.back = back
-	return t, nil
+	return back, nil
 }
 
 // get reads into memory of its own, which the call may use for longer than ctx lives.
@@ -217,7 +257,7 @@ func (s *dist) Clock(ctx context.Context) error {
 }
 
 // String describes the table by its name and size.
-func (t *Table) String() string {
+func (t *TableOf[T]) String() string {
 	if t == nil {
 		return "<Table: nil>"
 	}
