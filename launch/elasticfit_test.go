@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -74,9 +75,10 @@ func elasticPlay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := []module.FitOption{module.Epochs(40), module.StoreWith(kv),
+	opts := []module.FitOption{module.Epochs(20), module.StoreWith(kv),
 		module.Init(initializer.Xavier{}), module.Optimize(elasticRate())}
-	if every, err := strconv.Atoi(os.Getenv("LAUNCH_TEST_EVERY")); err == nil {
+	every, err := strconv.Atoi(os.Getenv("LAUNCH_TEST_EVERY"))
+	if err == nil {
 		opts = append(opts, module.Snapshots("", every))
 	}
 	err = m.Fit(ctx, train, append(opts, module.OnBatch(func(b *module.BatchEnd) error {
@@ -87,7 +89,11 @@ func elasticPlay(ctx context.Context) error {
 		fmt.Fprintf(log, "%d %d %08x %d %s\n", b.Epoch, b.Batch, checksum(v),
 			len(kv.Group().Ranks),
 			strings.Trim(fmt.Sprint(train.last), "[]"))
-		time.Sleep(5 * time.Millisecond) // stands for the work of a step
+		pause := 5 * time.Millisecond // stands for the work of a step
+		if b.Epoch >= 5 && every == 0 && stopAt() == math.MaxInt {
+			pause = 100 * time.Millisecond // the test has more orders
+		}
+		time.Sleep(pause)
 		return nil
 	}))...)
 	if err != nil {
@@ -170,8 +176,10 @@ func TestElasticFit(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	e.size(ctx, t, 2, 2)
+	eventually(t, "rounds of two workers", func() bool { return len(e.steps(t)) > 10 })
 	e.order(ctx, t, 4, 3)
 	e.order(ctx, t, 3, 2)
+	e.stop(t, 0)
 	if err := <-done; err != nil {
 		t.Fatalf("%v\n%s", err, tail(e.out.String(), 80))
 	}
