@@ -27,6 +27,15 @@ type RowsSpec struct {
 	Init  rows.Init
 }
 
+// check refuses a matrix without elements.
+func (r *RowsSpec) check(key string) error {
+	if len(r.Shape) < 1 || r.Shape.Size() == 0 || !r.DType.Valid() {
+		return fmt.Errorf("kvstore: key %q: rows of shape %v of %v, want rows", key, r.Shape,
+			r.DType)
+	}
+	return nil
+}
+
 // distRows is the part of a dist store that is about sparse keys.
 type distRows struct{ store *dist }
 
@@ -61,9 +70,8 @@ func (s *distRows) initStored(ctx context.Context, key string, value *nd.Array) 
 // initRows makes a sparse key that begins with some rows.
 func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, first []uint64, value []byte,
 	eng *engine.Engine) error {
-	if len(spec.Shape) < 1 || spec.Shape.Size() == 0 || !spec.DType.Valid() {
-		return fmt.Errorf("kvstore: key %q: rows of shape %v of %v, want rows", key, spec.Shape,
-			spec.DType)
+	if err := spec.check(key); err != nil {
+		return err
 	}
 	if eng == nil {
 		eng = engine.Default()

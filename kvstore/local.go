@@ -115,6 +115,33 @@ func (s *local) pull(key string, out []*nd.Array) error {
 	return nil
 }
 
+// InitRows implements RowKeeper. The store of one process holds all rows from the beginning, with the
+// values that servers would make at the first touch.
+func (s *local) InitRows(ctx context.Context, key string, spec RowsSpec) (err error) {
+	defer op.Recover(&err)
+	if err := spec.check(key); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	number := uint32(len(s.order))
+	s.mu.Unlock()
+	all := op.NewSparse(op.RowSparse, spec.DType, spec.Shape.Clone())
+	if spec.Init.Scale != 0 {
+		all.Room(spec.Shape[0])
+	}
+	row := all.Row() * spec.DType.Size()
+	for i := range all.Indices {
+		all.Indices[i] = int64(i)
+		spec.Init.Fill(all.Bytes()[i*row:(i+1)*row], spec.DType, number, uint64(i))
+	}
+	value, err := nd.FromContent(all)
+	if err != nil {
+		return fmt.Errorf("kvstore: key %q: %w", key, err)
+	}
+	defer value.Close()
+	return s.Init(ctx, key, value)
+}
+
 // RowSparsePull implements RowPuller.
 func (s *local) RowSparsePull(key string, _ int, rows, out []*nd.Array) (err error) {
 	defer op.Recover(&err)

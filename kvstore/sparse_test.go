@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -163,6 +164,24 @@ func alone(t *testing.T, o optimizer.Optimizer, workers, steps int) (want []floa
 		return err
 	})
 	return want
+}
+
+// TestRowsInOneProcess wants the store of one process to make what servers make.
+func TestRowsInOneProcess(t *testing.T) {
+	const steps, workers = 6, 2
+	for _, o := range []optimizer.Optimizer{optimizer.SGD{LR: 0.1, Momentum: 0.9},
+		optimizer.Adam{LR: 0.05}} {
+		want := alone(t, o, workers, steps)
+		got, err := trainRows(t.Context(), open(t, "local"), o, steps, func(step int) []*nd.Array {
+			return []*nd.Array{rowGradient(0, step), rowGradient(1, step)}
+		}, nil)
+		must(t, err)
+		for i := range want {
+			if d := math.Abs(float64(got[i] - want[i])); d > 1e-6 {
+				t.Fatalf("%s: element %d is %v, want %v", o.Name(), i, got[i], want[i])
+			}
+		}
+	}
 }
 
 func own(s *kvstore.KV) func(step int) []*nd.Array {
