@@ -79,21 +79,25 @@ class Torch:
         import torch
         self.torch, self.wait = torch, lambda: None
 
+    def tensor(self, x):  # without NumPy, whose version torch may not know
+        t = self.torch
+        return t.tensor(x.tolist(), dtype=t.int64 if x.dtype == np.int64 else t.float32)
+
     def dot(self, share, transposed):
         t = self.torch
         values, columns, starts = matrix(share)
         rows = np.repeat(np.arange(BATCH), np.diff(starts))
         if transposed:
-            x = t.sparse_coo_tensor(np.stack([columns, rows]), values, (COLUMNS, BATCH)).coalesce().to_sparse_csr()
+            x = t.sparse_coo_tensor(self.tensor(np.stack([columns, rows])), self.tensor(values), (COLUMNS, BATCH)).coalesce().to_sparse_csr()
         else:
-            x = t.sparse_csr_tensor(t.from_numpy(starts), t.from_numpy(columns), t.from_numpy(values), (BATCH, COLUMNS))
+            x = t.sparse_csr_tensor(self.tensor(starts), self.tensor(columns), self.tensor(values), (BATCH, COLUMNS))
         y = t.rand(BATCH if transposed else COLUMNS, WIDTH)
         return lambda: x @ y
 
     def table(self, name, rows, ids):
         t = self.torch
         table = t.nn.Embedding(rows, WIDTH, sparse=True)
-        ids = t.from_numpy(ids)
+        ids = self.tensor(ids)
         o = (t.optim.SparseAdam if name == "adam" else t.optim.SGD)(list(table.parameters()), lr=0.01)
 
         def step():
@@ -104,10 +108,10 @@ class Torch:
 
     def rows(self, n):
         values, ids = some_rows(n)
-        return self.torch.sparse_coo_tensor(ids[None, :], values, (ROWS, WIDTH)).coalesce()
+        return self.torch.sparse_coo_tensor(self.tensor(ids[None, :]), self.tensor(values), (ROWS, WIDTH)).coalesce()
 
     def retain(self, n):
-        x, ids = self.rows(2 * n), self.torch.from_numpy(different(n, ROWS))
+        x, ids = self.rows(2 * n), self.tensor(different(n, ROWS))
         return lambda: x.index_select(0, ids)
 
     def add(self, n):
