@@ -67,7 +67,7 @@ func sortedGroups(list []int64) Groups {
 			different++
 		}
 	}
-	g := newGroups(different)
+	g := Groups{Keys: make([]int64, 0, different), Starts: make([]int64, 0, different+1)}
 	for i, v := range list {
 		if i == 0 || v != list[i-1] {
 			g.Keys, g.Starts = append(g.Keys, v), append(g.Starts, int64(i))
@@ -75,11 +75,6 @@ func sortedGroups(list []int64) Groups {
 	}
 	g.Starts = append(g.Starts, int64(len(list)))
 	return g
-}
-
-// newGroups returns no groups, with room for n.
-func newGroups(n int) Groups {
-	return Groups{Keys: make([]int64, 0, n), Starts: make([]int64, 0, n+1)}
 }
 
 // countRoom has memory for a counter of each number.
@@ -93,20 +88,18 @@ func countedGroups(list []int64, limit int) Groups {
 	count, different := *room, 0
 	clear(count)
 	for _, v := range list {
-		if count[v] == 0 {
-			different++
-		}
+		different += 1 - positive(count[v])
 		count[v]++
 	}
-	g, at := newGroups(different), int32(0)
-	for v, n := range count {
-		if n > 0 {
-			g.Keys, g.Starts = append(g.Keys, int64(v)), append(g.Starts, int64(at))
-		}
+	g := Groups{Keys: make([]int64, different+1), Starts: make([]int64, different+1)}
+	k, at := 0, int32(0)
+	for v, n := range count { // without branches, which no processor would guess
+		g.Keys[k], g.Starts[k] = int64(v), int64(at)
+		k += positive(n)
 		count[v] = at
 		at += n
 	}
-	g.Starts = append(g.Starts, int64(at))
+	g.Keys, g.Starts[k] = g.Keys[:k], int64(at)
 	g.Order = make([]int32, len(list))
 	for i, v := range list {
 		g.Order[count[v]] = int32(i)
@@ -114,6 +107,9 @@ func countedGroups(list []int64, limit int) Groups {
 	}
 	return g
 }
+
+// positive returns 1 for a number above 0, and 0 for 0.
+func positive(n int32) int { return int(uint32(-n) >> 31) }
 
 // Places returns the places of group i.
 func (g *Groups) Places(i int) []int32 {
