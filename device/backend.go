@@ -22,6 +22,9 @@ type Backend interface {
 	CopyOut(id int, dst []byte, src unsafe.Pointer)
 }
 
+// zeroing is a Backend whose Alloc returns zeros.
+type zeroing interface{ Zeroes() }
+
 // kind is the backend of one kind of device, and the pools of its devices.
 type kind struct {
 	backend Backend

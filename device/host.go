@@ -11,6 +11,9 @@ type Host int
 // Count returns the number of devices.
 func (h Host) Count() int { return int(h) }
 
+// Zeroes tells that Alloc returns zeros.
+func (h Host) Zeroes() {}
+
 // Alloc maps fresh pages of the operating system.
 func (h Host) Alloc(_, bytes int) (unsafe.Pointer, error) { return mapPages(bytes) }
 

@@ -33,6 +33,7 @@ type Block struct {
 	class   uint16
 	purpose Purpose
 	retired bool // see Retire
+	zeroed  bool // see Zeroed
 }
 
 // Alloc returns a block of bytes bytes on d. Its content is undefined; zero bytes are legal.
@@ -50,6 +51,10 @@ func (b Block) Free() {
 		b.pool.put(b)
 	}
 }
+
+// Zeroed reports whether the block held zeros when Alloc returned it: its memory came straight from
+// the operating system, which maps pages of zeros at their first use.
+func (b Block) Zeroed() bool { return b.zeroed }
 
 // Device returns the device of the block.
 func (b Block) Device() Device {

@@ -107,6 +107,9 @@ func (p *Pool) grow(b Block) (Block, error) {
 	l.used[b.purpose]++
 	l.mu.Unlock()
 	b.Ptr = ptr
+	if _, ok := p.backend.(zeroing); ok && piece == size {
+		b.zeroed = true
+	}
 	return b, nil
 }
 

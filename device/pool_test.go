@@ -315,3 +315,30 @@ func BenchmarkAllocFree(b *testing.B) {
 		m.Free()
 	}
 }
+
+func TestFreshPagesAreZeroed(t *testing.T) {
+	p := device.NewPool(device.CPU(), device.Host(1))
+	first, err := p.Alloc(1<<20, device.PurposeArray)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Zeroed() {
+		t.Error("a block of fresh pages is not zeroed")
+	}
+	first.CopyIn(0, []byte{1})
+	first.Free()
+	again, err := p.Alloc(1<<20, device.PurposeArray)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Zeroed() {
+		t.Error("a block that was in use before is zeroed")
+	}
+	again.Free()
+	p.Trim()
+	foreign, err := device.NewPool(device.CPU(), newHeap()).Alloc(1<<20, device.PurposeArray)
+	if err != nil || foreign.Zeroed() {
+		t.Errorf("a block of a backend that promises nothing: zeroed %v, error %v",
+			foreign.Zeroed(), err)
+	}
+}

@@ -1,6 +1,7 @@
 package ndarray
 
 import (
+	"math"
 	"runtime"
 	"sync/atomic"
 
@@ -53,6 +54,9 @@ func Ones(shape Shape, opts ...Option) *Array { return Full(1, shape, opts...) }
 // Full returns an array whose elements are v.
 func Full(v float64, shape Shape, opts ...Option) *Array {
 	a := Empty(shape, opts...)
+	if math.Float64bits(v) == 0 && a.chunk.block.Zeroed() && tracings.Load() == 0 {
+		return a // its pages take memory at their first use
+	}
 	fill(a, v)
 	return a
 }

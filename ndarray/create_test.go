@@ -1,7 +1,9 @@
 package ndarray_test
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -152,4 +154,45 @@ func TestResetArrays(t *testing.T) {
 	}
 	want(t, x, 0, 0)
 	want(t, y, 0)
+}
+
+func TestZerosOverUsedMemory(t *testing.T) {
+	const n = 1 << 18
+	shape := nd.Shape{n}
+	for i := range 4 {
+		a := nd.Zeros(shape)
+		for k, v := range values(t, a) {
+			if v != 0 {
+				t.Fatalf("round %d: element %d is %v, want 0", i, k, v)
+			}
+		}
+		a.Fill(3)
+		a.Close()
+		_ = nd.WaitAll(t.Context()) // with the failures of other tests
+	}
+}
+
+// residentBytes returns the resident memory of the process.
+func residentBytes(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("no /proc/self/statm")
+	}
+	var total, resident int
+	if _, err := fmt.Sscan(string(text), &total, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * os.Getpagesize()
+}
+
+func TestZerosTakeMemoryAtTheirFirstUse(t *testing.T) {
+	const rows, row = 1 << 20, 64
+	before := residentBytes(t)
+	a := nd.Zeros(nd.Shape{rows, row})
+	defer a.Close()
+	_ = nd.WaitAll(t.Context())
+	if got := residentBytes(t) - before; got > rows*row {
+		t.Errorf("%d bytes more are resident, want few of the %d of the array", got, 4*rows*row)
+	}
 }

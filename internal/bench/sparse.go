@@ -2,11 +2,13 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"gomx/autograd"
+	"gomx/device"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
 )
@@ -31,39 +33,33 @@ func sparse() ([]Workload, error) {
 	var list []Workload
 	for _, d := range sparseDensities {
 		share := d.share
-		add := func(name string, prepare func(r *rand.Rand) func() error) {
+		add := func(name string, prepare func(r *rand.Rand) steps) {
 			list = append(list, stepTime(fmt.Sprintf("sparse.%s.%s", name, d.name), prepare))
 		}
-		add("dot", func(r *rand.Rand) func() error { return csrDot(r, share, false) })
-		add("dot_t", func(r *rand.Rand) func() error { return csrDot(r, share, true) })
-		add("embedding.sgd", func(r *rand.Rand) func() error {
+		add("dot", func(r *rand.Rand) steps { return csrDot(r, share, false) })
+		add("dot_t", func(r *rand.Rand) steps { return csrDot(r, share, true) })
+		add("embedding.sgd", func(r *rand.Rand) steps {
 			return tableStep(r, optimizer.SGD{LR: 0.01}, sparseRows, sparseRows,
 				int(sparseRows*share))
 		})
-		add("embedding.adam", func(r *rand.Rand) func() error {
+		add("embedding.adam", func(r *rand.Rand) steps {
 			return tableStep(r, optimizer.Adam{LR: 0.01}, sparseRows, sparseRows,
 				int(sparseRows*share))
 		})
-		add("retain", func(r *rand.Rand) func() error {
+		add("retain", func(r *rand.Rand) steps {
 			n := int(sparseRows * share)
 			x, ids := someRows(r, 2*n), nd.FromSlice(different(r, n, sparseRows))
-			return func() error {
-				nd.Retain(x, ids).Close()
-				return nil
-			}
+			return stepsOn(func() { nd.Retain(x, ids).Close() }, x, ids)
 		})
-		add("add", func(r *rand.Rand) func() error {
+		add("add", func(r *rand.Rand) steps {
 			n := int(sparseRows * share)
 			x, y := someRows(r, n), someRows(r, n)
-			return func() error {
-				x.Add(y).Close()
-				return nil
-			}
+			return stepsOn(func() { x.Add(y).Close() }, x, y)
 		})
 	}
 	for _, rows := range []int{100_000, 1_000_000, 10_000_000} {
 		list = append(list, stepTime(fmt.Sprintf("sparse.rows.%d", rows),
-			func(r *rand.Rand) func() error {
+			func(r *rand.Rand) steps {
 				return tableStep(r, optimizer.Adam{LR: 0.01}, rows, 100_000,
 					sparseTouched)
 			}))
@@ -71,17 +67,46 @@ func sparse() ([]Workload, error) {
 	return list, nil
 }
 
-// stepTime measures microseconds of a step: the best of three runs.
-func stepTime(name string, prepare func(r *rand.Rand) func() error) Workload {
+// steps are equal steps on arrays that exist once.
+type steps struct {
+	run   func() error
+	close func() // frees the arrays
+}
+
+// stepsOn returns steps on arrays.
+func stepsOn(run func(), on ...*nd.Array) steps {
+	return steps{func() error { run(); return nil }, func() { closeAll(on) }}
+}
+
+// closeAll closes arrays.
+func closeAll(list []*nd.Array) {
+	for _, a := range list {
+		a.Close()
+	}
+}
+
+// stepTime measures microseconds of a step: the best of three runs. It leaves no memory to the
+// peers' processes and to the next round, which make tables of gigabytes of their own.
+func stepTime(name string, prepare func(r *rand.Rand) steps) Workload {
 	return Workload{Name: name, Unit: "us/op", Run: func(ctx context.Context) (float64, error) {
-		step := prepare(rand.New(rand.NewPCG(1, 2)))
-		s, err := bestOf(ctx, 3, 50, step)
-		return s * 1e6, err
+		s := prepare(rand.New(rand.NewPCG(1, 2)))
+		t, err := bestOf(ctx, 3, 50, s.run)
+		s.close()
+		return t * 1e6, errors.Join(err, nd.WaitAll(ctx), trim())
 	}}
 }
 
+// trim returns the memory of closed arrays to the operating system.
+func trim() error {
+	pool, err := device.PoolOf(device.CPU())
+	if err == nil {
+		pool.Trim()
+	}
+	return err
+}
+
 // csrDot returns a product of a random csr matrix, or of its transpose, with a dense matrix.
-func csrDot(r *rand.Rand, share float64, transposed bool) func() error {
+func csrDot(r *rand.Rand, share float64, transposed bool) steps {
 	var values []float32
 	var columns []int64
 	starts := []int64{0}
@@ -98,28 +123,34 @@ func csrDot(r *rand.Rand, share float64, transposed bool) func() error {
 		rows = sparseBatch
 	}
 	y := nd.Uniform(-1, 1, nd.Shape{rows, sparseWidth})
-	return func() error {
-		nd.Dot(x, y, nd.DotParams{TransposeA: transposed}).Close()
-		return nil
-	}
+	return stepsOn(func() { nd.Dot(x, y, nd.DotParams{TransposeA: transposed}).Close() }, x, y)
 }
 
 // tableStep returns a training step of a table of which it reads n of the first limit rows.
-func tableStep(r *rand.Rand, o optimizer.Optimizer, rows, limit, n int) func() error {
+func tableStep(r *rand.Rand, o optimizer.Optimizer, rows, limit, n int) steps {
 	w := nd.Full(0.5, nd.Shape{rows, sparseWidth})
 	w.AttachGradOf(nd.RowSparse)
 	ids := nd.FromSlice(float32s(different(r, n, limit)))
 	p := nd.EmbeddingParams{InputDim: rows, OutputDim: sparseWidth, SparseGrad: true}
 	u, err := optimizer.NewUpdater(o, nil)
-	return func() error {
-		if err != nil {
-			return err
-		}
-		nd.Scope(func(s *nd.Scoped) {
-			y := nd.Embedding(s.Enter(ids), autograd.Train().Watch(w), p)
-			y.Backward()
-		})
-		return u.Update(0, w, w.Grad())
+	return steps{
+		run: func() error {
+			if err != nil {
+				return err
+			}
+			nd.Scope(func(s *nd.Scoped) {
+				y := nd.Embedding(s.Enter(ids), s.Own(autograd.Train().Watch(w)), p)
+				y.Backward()
+			})
+			return u.Update(0, w, w.Grad())
+		},
+		close: func() {
+			if err == nil {
+				closeAll(u.State(0))
+			}
+			w.Grad().Close()
+			closeAll([]*nd.Array{w, ids})
+		},
 	}
 }
 
