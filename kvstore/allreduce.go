@@ -298,10 +298,7 @@ func (s *allreduce) drain(ctx context.Context) error {
 		if k.eng == nil {
 			continue
 		}
-		if err := k.eng.WaitWrite(ctx, k.turn); err != nil {
-			return err
-		}
-		if err := k.failed(); err != nil {
+		if err := k.rest(ctx, k.eng, k.turn); err != nil {
 			return err
 		}
 	}

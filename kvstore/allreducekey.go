@@ -14,8 +14,9 @@ import (
 
 // ringKey is one key of the store allreduce.
 //
-// Operations on a key begin in the order of the calls: each updates turn, and holds it until it
-// ends.
+// Operations on a key begin in the order of the calls: each writes turn, and holds it until it ends.
+// The first operation of a call overwrites turn, so that a call that fails does not keep the next
+// from running; the second one updates it, and is left out when the first has failed.
 type ringKey struct {
 	store *allreduce
 	name  string
@@ -45,6 +46,7 @@ type ringCall struct {
 	key     *ringKey
 	push    ring.PushOp
 	collect bool // reads the last sum instead
+	mute    bool // no array of the program tells of an error
 	done    func(error)
 	to      []byte // of an operation that changes or reads the values: room for them; nil: none
 }
@@ -77,7 +79,7 @@ func (k *ringKey) push(priority int, grads, out []*nd.Array) error {
 	x.push = ring.PushOp{Key: k.id, Value: bytesOf(sum), Priority: clampPriority(priority)}
 	t := engine.Task{Name: "kvstore allreduce", Async: runRound, Arg: x, Priority: band(priority),
 		Describe: k.say, Cheap: len(x.push.Value) <= lightSize}
-	turn := engine.Use{Var: k.turn, Access: engine.Update}
+	turn := engine.Use{Var: k.turn, Access: engine.Overwrite}
 	kept := s.replica.Active()
 	if !kept {
 		s.mu.Lock()
@@ -100,13 +102,14 @@ func (k *ringKey) push(priority int, grads, out []*nd.Array) error {
 		k.result = make([]byte, len(x.push.Value))
 	}
 	x.push.Out, x.push.Keep = k.result, true
+	x.mute, t.NoSkip = len(out) == 0, len(out) == 0
 	k.eng.PushUses(&t, turn, engine.Use{Var: sum.Var(), Access: engine.Read})
 	if kept || len(out) > 0 {
 		body := runApply
 		if !kept {
 			body = runCopy
 		}
-		k.finish("kvstore update", body, priority, out)
+		k.finish("kvstore update", body, priority, out, engine.Update)
 	}
 	return nil
 }
@@ -126,10 +129,10 @@ func (k *ringKey) direct(sum, to *nd.Array) *nd.Array {
 
 // finish starts an operation that ends with the values of the key in out, which may be empty.
 func (k *ringKey) finish(name string, body func(*engine.Run) error, priority int,
-	out []*nd.Array) {
+	out []*nd.Array, order engine.Access) {
 	x := k.call()
 	t := engine.Task{Name: name, Fn: body, Arg: x, Priority: band(priority), Describe: k.say}
-	turn := engine.Use{Var: k.turn, Access: engine.Update}
+	turn := engine.Use{Var: k.turn, Access: order}
 	if len(out) == 0 {
 		k.eng.PushUses(&t, turn)
 		return
@@ -167,7 +170,7 @@ func (k *ringKey) pull(priority int, out []*nd.Array) {
 	plain := k.plain
 	k.store.mu.Unlock()
 	if !plain {
-		k.finish("kvstore pull", runRead, priority, out)
+		k.finish("kvstore pull", runRead, priority, out, engine.Overwrite)
 		return
 	}
 	to := out[0]
@@ -178,7 +181,7 @@ func (k *ringKey) pull(priority int, out []*nd.Array) {
 	x.collect, x.push.Out = true, bytesOf(to)
 	k.eng.PushUses(&engine.Task{Name: "kvstore pull", Async: runRound, Arg: x,
 		Priority: band(priority), Describe: k.say},
-		engine.Use{Var: k.turn, Access: engine.Update},
+		engine.Use{Var: k.turn, Access: engine.Overwrite},
 		engine.Use{Var: to.Var(), Access: access(to)})
 	spread(to, out)
 }
@@ -187,9 +190,22 @@ func (k *ringKey) pull(priority int, out []*nd.Array) {
 func runRound(r *engine.Run, done func(error)) {
 	x := r.Arg.(*ringCall)
 	x.done = done
-	if err := x.key.store.job.call(x.key.store.cfg.timeout, x); err != nil {
-		done(x.key.fail(x.what(), err))
+	k := x.key
+	if err := k.failed(); err != nil {
+		done(err)
+		return
 	}
+	err := r.Poison() // of a gradient of which no array tells
+	if err == nil {
+		if err = k.store.job.call(k.store.cfg.timeout, x); err == nil {
+			return
+		}
+		err = k.fail(x.what(), err)
+	}
+	if x.mute {
+		_ = k.noteUnsent(err)
+	}
+	done(err)
 }
 
 func (x *ringCall) what() string {
@@ -214,6 +230,9 @@ func (x *ringCall) end(d *ps.Done) {
 	k, done, err := x.key, x.done, d.Err
 	if err != nil {
 		err = k.fail(x.what(), err)
+	}
+	if !x.collect {
+		k.note(err) // other workers may have the sum
 	}
 	*x = ringCall{}
 	k.spare.Put(x)
@@ -240,6 +259,9 @@ func runRead(r *engine.Run) error {
 // use ends an operation that exchanges nothing.
 func (x *ringCall) use(f func(k *ringKey, to []byte)) error {
 	k := x.key
+	if err := k.failed(); err != nil {
+		return err
+	}
 	f(k, x.to)
 	*x = ringCall{}
 	k.spare.Put(x)

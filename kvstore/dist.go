@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -146,6 +147,7 @@ func (s *dist) create(ctx context.Context, k *distKey, spec worker.KeySpec, valu
 	k.whole = o != nil && !optimizer.Elementwise(o) && !k.added
 	s.mu.Unlock()
 	if k.whole && len(value) > maxSlice {
+		k.forget()
 		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole",
 			len(value), maxSlice, o.Name()))
 	}
@@ -158,12 +160,27 @@ func (s *dist) create(ctx context.Context, k *distKey, spec worker.KeySpec, valu
 			func() { err = errClosed })
 	}
 	if err != nil {
+		if errors.Is(err, ps.ErrUsage) {
+			k.forget()
+		}
 		return k.fail("Init", err)
 	}
 	if o == nil || k.eng == nil {
 		return nil
 	}
 	return s.SetOptimizer(ctx, o) // once more, with the new name
+}
+
+// forget takes back a key of which no server has heard: every worker is refused it alike.
+func (k *distKey) forget() {
+	s := k.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, k.name)
+	if n := len(s.order); n > 0 && s.order[n-1] == k.name {
+		s.order = s.order[:n-1]
+	}
+	k.close()
 }
 
 func (s *dist) Push(key string, priority int, grads ...*nd.Array) (err error) {
@@ -252,10 +269,7 @@ func (s *dist) drain(ctx context.Context) error {
 		if k.eng == nil {
 			continue
 		}
-		if err := k.eng.WaitWrite(ctx, k.turn); err != nil {
-			return err
-		}
-		if err := k.failed(); err != nil {
+		if err := k.rest(ctx, k.eng, k.turn); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -20,8 +21,9 @@ import (
 
 // distKey is one key of a dist store.
 //
-// Operations on a key begin in the order of the calls: each updates turn. Push and pull hold turn
-// until they end, plain pushes only until their values have been copied.
+// Operations on a key begin in the order of the calls: each overwrites turn, so that one that fails
+// does not keep the next from running. Push and pull hold turn until they end, plain pushes only
+// until their values have been copied.
 type distKey struct {
 	store *dist
 	name  string
@@ -53,10 +55,11 @@ type coder struct {
 	codes    [][]byte  // memory for compressed slices; nil while a plain push owns it
 }
 
-// failure is the first error of the pushes that no caller waited for.
+// failure is the errors of pushes for which no caller waited.
 type failure struct {
-	mu  sync.Mutex
-	err error
+	mu     sync.Mutex
+	err    error // the first one of a push that had been sent: what servers have is not known
+	unsent error // the first one of a push that has not been sent, until a caller hears of it
 }
 
 // fail describes the failure of an operation.
@@ -64,11 +67,41 @@ func (k *distKey) fail(what string, err error) error {
 	return fmt.Errorf("kvstore: %s of %q: %w", what, k.name, err)
 }
 
-// failed returns the error of an earlier push.
+// failed returns the error of an earlier push that had been sent. All later operations fail too.
 func (f *failure) failed() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
+}
+
+// tell returns the error of an operation, or else the error of an earlier push that has not been
+// sent. A caller hears of that push once; it has changed nothing, and the key goes on.
+func (f *failure) tell(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		err, f.unsent = f.unsent, nil
+	}
+	return err
+}
+
+// noteUnsent keeps the error of a push that has not been sent, and returns it.
+func (f *failure) noteUnsent(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unsent == nil {
+		f.unsent = err
+	}
+	return err
+}
+
+// rest waits until the operations on a key are over, and returns the error of a push. Pulls have
+// told their errors to the arrays.
+func (f *failure) rest(ctx context.Context, eng *engine.Engine, turn *engine.Var) error {
+	if err := eng.WaitWrite(ctx, turn); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return f.tell(f.failed())
 }
 
 // exchange is one operation under way: a push, a pull, or both. It is a request of the job.
@@ -114,7 +147,7 @@ func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Arra
 	x.out = bytesOf(to)
 	t := engine.Task{Name: "kvstore pull", Async: runExchange, Arg: x, Priority: band(priority),
 		Describe: k.say, Cheap: k.light(x)}
-	turn, result := engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: to.Var(),
+	turn, result := engine.Use{Var: k.turn, Access: engine.Overwrite}, engine.Use{Var: to.Var(),
 		Access: access}
 	if sum != nil {
 		t.Name, x.value = "kvstore push and pull", bytesOf(sum)
@@ -148,8 +181,8 @@ func (k *distKey) push(priority int, grads []*nd.Array) error {
 	x := k.exchange("push", priority)
 	x.value = bytesOf(sum)
 	k.eng.PushUses(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority),
-		Describe: k.say}, engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: sum.Var(),
-		Access: engine.Read})
+		Describe: k.say, NoSkip: true}, engine.Use{Var: k.turn, Access: engine.Overwrite},
+		engine.Use{Var: sum.Var(), Access: engine.Read})
 	return nil
 }
 
@@ -191,6 +224,9 @@ func runPush(r *engine.Run) error {
 	if err := k.failed(); err != nil {
 		return err
 	}
+	if err := r.Poison(); err != nil { // of the gradient
+		return k.noteUnsent(err)
+	}
 	if x.method.Kind == compress.None {
 		x.copied = append(x.copied[:0], x.value...)
 		x.value = x.copied
@@ -201,7 +237,7 @@ func runPush(r *engine.Run) error {
 		err = k.store.job.call(k.store.cfg.timeout, x)
 	}
 	if err != nil {
-		return k.fail(x.what, err)
+		return k.noteUnsent(k.fail(x.what, err))
 	}
 	return nil
 }
@@ -245,11 +281,11 @@ func (x *exchange) end(d *ps.Done) {
 	*x = exchange{copied: x.copied}
 	k.spare.Put(x)
 	if done != nil {
-		done(err)
+		done(k.tell(err))
 	}
 }
 
-// note keeps the first error of a plain push for the next operation.
+// note keeps the first error of a plain push that had been sent.
 func (f *failure) note(err error) {
 	if err == nil {
 		return

@@ -142,7 +142,7 @@ type rowExchange struct {
 // pullRows starts a pull of the rows that ids numbers, of all rows without ids.
 func (k *distKey) pullRows(priority int, ids, out *nd.Array) {
 	x := &rowExchange{key: k, priority: clampPriority(priority), to: out.Tensor().Sparse}
-	uses := []engine.Use{{Var: k.turn, Access: engine.Update}, {Var: out.Var(),
+	uses := []engine.Use{{Var: k.turn, Access: engine.Overwrite}, {Var: out.Var(),
 		Access: engine.Overwrite}}
 	if ids != nil {
 		x.from = ids.Tensor()
@@ -180,8 +180,8 @@ func (k *distKey) pushRows(priority int, grads []*nd.Array) error {
 	}
 	x := &rowExchange{key: k, priority: clampPriority(priority), from: sum.Tensor()}
 	k.eng.PushUses(&engine.Task{Name: "kvstore push of rows", Fn: runRowPush, Arg: x,
-		Priority: band(priority), Describe: k.say}, engine.Use{Var: k.turn, Access: engine.Update},
-		engine.Use{Var: sum.Var(), Access: engine.Read})
+		Priority: band(priority), Describe: k.say, NoSkip: true}, engine.Use{Var: k.turn,
+		Access: engine.Overwrite}, engine.Use{Var: sum.Var(), Access: engine.Read})
 	return nil
 }
 
@@ -192,11 +192,14 @@ func runRowPush(r *engine.Run) error {
 	if err := k.failed(); err != nil {
 		return err
 	}
+	if err := r.Poison(); err != nil { // of the gradient
+		return k.noteUnsent(err)
+	}
 	for _, id := range x.from.Sparse.Indices {
 		x.ids = append(x.ids, uint64(id))
 	}
 	if err := k.store.job.call(k.store.cfg.timeout, x); err != nil {
-		return k.fail("push", err)
+		return k.noteUnsent(k.fail("push", err))
 	}
 	return nil
 }
@@ -220,7 +223,7 @@ func runRowPull(r *engine.Run, done func(error)) {
 		}
 	}
 	if err != nil || x.over {
-		done(err)
+		done(k.tell(err))
 	}
 }
 
@@ -302,5 +305,5 @@ func (x *rowExchange) end(d *ps.Done) {
 	if err != nil {
 		err = x.key.fail("pull", err)
 	}
-	x.done(err)
+	x.done(x.key.tell(err))
 }

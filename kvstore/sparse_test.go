@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gomx/dtype"
+	"gomx/engine"
 	"gomx/internal/cluster"
 	"gomx/kvstore"
 	"gomx/kvstore/rows"
@@ -383,4 +384,67 @@ func TestRowsRefuse(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestRefusedCallsLetTheKeyGoOn makes calls that fail before anything is sent. The next calls on the
+// key go on as if they had not been made.
+func TestRefusedCallsLetTheKeyGoOn(t *testing.T) {
+	shape := nd.Shape{10, 2}
+	for _, name := range []string{"dist_sync", "dist_async", "allreduce"} {
+		c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, Peers: name == "allreduce"})
+		work(t, c, name, func(ctx context.Context, s *kvstore.KV) error {
+			good := nd.RowSparseFromSlices([]float32{1, 2}, []int{3}, shape)
+			bad := nd.Zeros(shape)
+			boom := errors.New("this gradient cannot be computed")
+			spoil := func(a *nd.Array) {
+				a.Engine().Push(&engine.Task{Name: "spoil", Fn: func(*engine.Run) error { return boom },
+					Uses: []engine.Use{{Var: a.Var(), Access: engine.Overwrite}}})
+			}
+			spoil(bad)
+			if name != "allreduce" {
+				err := s.InitRows(ctx, "t", kvstore.RowsSpec{Shape: shape, DType: dtype.Float32})
+				if err != nil {
+					return err
+				}
+				if _, _, err := pulled(s, "t", shape, 3, 10); err == nil ||
+					!strings.Contains(err.Error(), `"t": row 10, want 0 to 9`) {
+					return fmt.Errorf("%s: row 10 of 10: %v", name, err)
+				}
+				stored := nd.ZerosOf(nd.RowSparse, shape)
+				spoil(stored)
+				err = errors.Join(s.Push("t", 0, good), s.Push("t", 0, stored))
+				if err != nil {
+					return err
+				}
+				if _, _, err := pulled(s, "t", shape, 3); !errors.Is(err, boom) {
+					return fmt.Errorf("%s: a pull after a push without a value: %v", name, err)
+				}
+				_, v, err := pulled(s, "t", shape, 3)
+				if err != nil || !slices.Equal(v, []float32{1, 2}) {
+					return fmt.Errorf("%s: rows %v, %v after refused calls", name, v, err)
+				}
+			}
+			out := nd.Zeros(shape)
+			if err := s.Broadcast(ctx, "w", nd.Zeros(shape), out); err != nil {
+				return err
+			}
+			err := s.PushPull("w", 0, []*nd.Array{bad}, []*nd.Array{out})
+			if err = errors.Join(err, out.Wait(ctx)); !errors.Is(err, boom) {
+				return fmt.Errorf("%s: push and pull of a spoiled gradient: %v", name, err)
+			}
+			if err := s.Push("w", 0, bad); err != nil {
+				return err
+			}
+			if err := s.Barrier(ctx); !errors.Is(err, boom) {
+				return fmt.Errorf("%s: a barrier after a push without a value: %v", name, err)
+			}
+			if err := s.PushPull("w", 0, []*nd.Array{good}, []*nd.Array{out}); err != nil {
+				return err
+			}
+			if v, err := out.Float32s(); err != nil || v[6] != 1 || v[7] != 2 {
+				return fmt.Errorf("%s: %v, %v after refused calls", name, v, err)
+			}
+			return s.Barrier(ctx)
+		})
+	}
 }

@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -214,6 +215,9 @@ func (d *distRows) openTable(ctx context.Context, name string, shape dtype.Shape
 		return id, err
 	})
 	if err != nil {
+		if errors.Is(err, ps.ErrUsage) {
+			k.forget()
+		}
 		return nil, k.fail("Table", err)
 	}
 	return back, nil

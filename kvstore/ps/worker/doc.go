@@ -103,7 +103,8 @@
 //
 // # Errors
 //
-// A call that makes no sense is refused at once, with ps.ErrUsage. Other calls end with a ps.Error,
+// A call that makes no sense is refused at once, with ps.ErrUsage. It has changed nothing: the next
+// call on its key gets the clock that it would have had, and no part of it is left. Other calls end with a ps.Error,
 // which names the call, the key, and the node that was waited for:
 //
 //	ErrTimeout      the deadline has passed; a push may still be applied, once

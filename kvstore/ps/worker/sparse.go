@@ -128,10 +128,13 @@ func (ks *keyset) encodePush(k *workerKey, op *PushOp) (err error) {
 	}
 	// The sum of a round must fit into a message of the log: so each worker has its share of one.
 	op.Codes, err = k.encode("push", op.IDs, op.Value, node.MaxSlice/max(1, ks.cfg.Workers))
+	if err != nil {
+		return err
+	}
 	for _, id := range op.IDs {
 		delete(k.sparse.cache, id)
 	}
-	return err
+	return nil
 }
 
 // pullRows begins the call that PullRows makes.
@@ -166,15 +169,17 @@ func (ks *keyset) pullRows(now ps.Time, op RowsPull) (uint64, error) {
 		}
 		wanted[id%n], index[id%n] = append(wanted[id%n], uint32(id/n)), append(index[id%n], uint32(i))
 	}
+	for _, list := range wanted {
+		if len(list)*row > node.MaxSlice {
+			return 0, usage("pull", op.Key, "%d rows of %d bytes of one slice, want at most %d bytes",
+				len(list), row, node.MaxSlice)
+		}
+	}
 	var c *call
 	var parts []*part
 	for i, sl := range k.slices {
 		if len(wanted[i]) == 0 {
 			continue
-		}
-		if len(wanted[i])*row > node.MaxSlice {
-			return 0, usage("pull", op.Key, "%d rows of %d bytes of one slice, want at most %d bytes",
-				len(wanted[i]), row, node.MaxSlice)
 		}
 		if c == nil {
 			c = ks.newCall(now, "pull", op.Key, op.Deadline)
