@@ -1,8 +1,10 @@
 package kvstore
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +27,7 @@ func LatestSnapshot(root string) (dir string, skipped []error, err error) {
 		if !complete(dir) {
 			continue
 		}
-		err := scanSnapshot(dir, func([]byte) error { return nil })
+		err := checkSnapshot(dir)
 		if err == nil {
 			return dir, skipped, nil
 		}
@@ -38,20 +40,16 @@ func LatestSnapshot(root string) (dir string, skipped []error, err error) {
 	return "", nil, nil
 }
 
-// scanSnapshot reads the parts of a snapshot one after the other, in the order of shards, verifies
-// them and passes them on.
-func scanSnapshot(dir string, take func(part []byte) error) error {
+// checkSnapshot reads the parts of a snapshot one after the other, in the order of shards, and
+// verifies them.
+func checkSnapshot(dir string) error {
 	m, err := readManifest(dir)
 	if err != nil {
 		return err
 	}
 	for shard := range m.Files {
-		part, err := readPart(dir, m, shard)
-		if err != nil {
+		if err := checkPart(dir, m, shard); err != nil {
 			return err
-		}
-		if err := take(part); err != nil {
-			return fmt.Errorf("kvstore: snapshot %s: %s: %w", dir, m.Files[shard].Name, err)
 		}
 	}
 	return nil
@@ -73,28 +71,53 @@ func readManifest(dir string) (*wire.Manifest, error) {
 	return m, nil
 }
 
-// readPart reads a shard's part of a snapshot and verifies it.
-func readPart(dir string, m *wire.Manifest, shard int) ([]byte, error) {
+// partFile is an open part of a snapshot.
+type partFile struct {
+	*bufio.Reader
+	io.Closer
+}
+
+// openPart opens a shard's part of a snapshot, whose size is as the manifest says.
+func openPart(dir string, m *wire.Manifest, shard int) (*wire.Source, error) {
 	f := &m.Files[shard]
 	if f.Shard != uint32(shard) || filepath.Base(f.Name) != f.Name {
 		return nil, fmt.Errorf("kvstore: snapshot %s: the manifest names %q for shard %d", dir,
 			f.Name, f.Shard)
 	}
-	part, err := os.ReadFile(filepath.Join(dir, f.Name))
+	file, err := os.Open(filepath.Join(dir, f.Name))
 	if err != nil {
 		return nil, fmt.Errorf("kvstore: snapshot: %w", err)
 	}
-	if sum := server.SnapshotChecksum(part); uint64(len(part)) != f.Size || sum != f.Checksum {
-		return nil, fmt.Errorf("kvstore: snapshot %s: %s has %d bytes with checksum %#x, the "+
-			"manifest says %d with %#x",
-			dir, f.Name, len(part), sum, f.Size, f.Checksum)
+	st, err := file.Stat()
+	if err == nil && uint64(st.Size()) != f.Size {
+		err = fmt.Errorf("%s has %d bytes, the manifest says %d", f.Name, st.Size(), f.Size)
 	}
-	if id, clock, err := server.CheckSnapshot(part); err != nil || id != f.Shard ||
-		clock != m.Clock {
-		return nil, fmt.Errorf("kvstore: snapshot %s: %s is of shard %d at %d, want shard %d at "+
-			"%d (%w)", dir, f.Name, id, clock, f.Shard, m.Clock, err)
+	if err != nil {
+		_ = file.Close() // the first error says more
+		return nil, fmt.Errorf("kvstore: snapshot %s: %w", dir, err)
 	}
-	return part, nil
+	return wire.SourceFrom(partFile{bufio.NewReaderSize(file, 1<<16), file}, f.Size), nil
+}
+
+// checkPart reads a shard's part of a snapshot piece by piece and verifies it.
+func checkPart(dir string, m *wire.Manifest, shard int) error {
+	part, err := openPart(dir, m, shard)
+	if err != nil {
+		return err
+	}
+	f := &m.Files[shard]
+	h, err := server.CheckSnapshot(part)
+	if closeErr := part.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil && (h.Checksum != f.Checksum || h.Shard != f.Shard || h.Clock != m.Clock) {
+		err = fmt.Errorf("it is of shard %d at %d with checksum %#x, the manifest says shard %d at "+
+			"%d with %#x", h.Shard, h.Clock, h.Checksum, f.Shard, m.Clock, f.Checksum)
+	}
+	if err != nil {
+		return fmt.Errorf("kvstore: snapshot %s: %s: %w", dir, f.Name, err)
+	}
+	return nil
 }
 
 // CheckRestore verifies that the job can continue from the snapshot that Restore names, if it names
@@ -103,17 +126,14 @@ func (c *JobConfig) CheckRestore() error {
 	if c.Restore == "" {
 		return nil
 	}
-	return scanSnapshot(c.Restore, func(part []byte) error {
-		_, err := server.SnapshotWorkers(part)
-		return err
-	})
+	return checkSnapshot(c.Restore)
 }
 
 // restorer returns the function that a server asks for a shard's part of the snapshot from which
 // the job continues; fail is told when it cannot be read. A snapshot that is there is verified at
 // once. One that is not may have been removed since, because the job has newer ones: a server that
 // is started again gets copies from others, and never asks.
-func (c *JobConfig) restorer(fail func(error)) (func(shard uint32) []byte, error) {
+func (c *JobConfig) restorer(fail func(error)) (func(shard uint32) *wire.Source, error) {
 	if c.Restore == "" {
 		return nil, nil
 	}
@@ -122,14 +142,14 @@ func (c *JobConfig) restorer(fail func(error)) (func(shard uint32) []byte, error
 			return nil, err
 		}
 	}
-	return func(shard uint32) []byte {
+	return func(shard uint32) *wire.Source {
 		m, err := readManifest(c.Restore)
 		if err == nil && int(shard) >= len(m.Files) {
 			err = fmt.Errorf("kvstore: snapshot %s has no shard %d", c.Restore, shard)
 		}
-		var part []byte
+		var part *wire.Source
 		if err == nil {
-			part, err = readPart(c.Restore, m, int(shard))
+			part, err = openPart(c.Restore, m, int(shard))
 		}
 		if err != nil {
 			fail(err)

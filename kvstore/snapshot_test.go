@@ -280,7 +280,7 @@ func TestRestoreKnowsItsParts(t *testing.T) {
 	b = b[:len(b)-4]
 	b[len(b)-1] ^= 1 // of the last value
 	b = binary.LittleEndian.AppendUint32(b, wire.Checksum(b))
-	if _, _, err := server.CheckSnapshot(b); err != nil {
+	if _, err := server.CheckSnapshot(wire.SourceOf(b)); err != nil {
 		t.Fatalf("the other part is not whole: %v", err)
 	}
 	must(t, os.WriteFile(parts[0], b, 0o600))

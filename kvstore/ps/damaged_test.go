@@ -14,11 +14,11 @@ import (
 func TestHostileSnapshots(t *testing.T) {
 	file, _ := snapshotOf(t)
 	hostile.Kind{Name: "snapshot", Seeds: [][]byte{file}, Decode: func(b []byte) error {
-		_, _, err := server.CheckSnapshot(b)
+		_, err := server.CheckSnapshot(wire.SourceOf(b))
 		return err
 	}}.Run(t)
 	hostile.Kind{Name: "sealed snapshot", Seeds: [][]byte{file}, Decode: func(b []byte) error {
-		_, _, err := server.CheckSnapshot(b)
+		_, err := server.CheckSnapshot(wire.SourceOf(b))
 		restored(t, b)
 		return err
 	}, Seal: func(b []byte) {

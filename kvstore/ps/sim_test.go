@@ -195,7 +195,12 @@ func (s *sim) boot(p *process) {
 			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers,
 			Policy: s.cfg.policy, Backups: s.cfg.backups,
 			Window: s.cfg.window, Credit: s.cfg.credit, CheckEvery: 4, Updater: s.cfg.updater,
-			Restore: func(shard uint32) []byte { return s.cfg.restore[shard] },
+			Restore: func(shard uint32) *wire.Source {
+				if s.cfg.restore[shard] == nil {
+					return nil
+				}
+				return wire.SourceOf(s.cfg.restore[shard])
+			},
 		})
 	case wire.Worker:
 		var w *worker.Worker

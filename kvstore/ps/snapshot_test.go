@@ -40,7 +40,7 @@ func snapshotOf(t testing.TB) (file, value []byte) {
 // restored returns a server that has got its place in a job which continues from a snapshot.
 func restored(t testing.TB, file []byte) *server.Server {
 	s, err := server.New(server.Config{Job: job, Nonce: 1, Workers: 1,
-		Restore: func(uint32) []byte { return file }})
+		Restore: func(uint32) *wire.Source { return wire.SourceOf(file) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +57,9 @@ func restored(t testing.TB, file []byte) *server.Server {
 
 func TestSnapshotSurvives(t *testing.T) {
 	file, want := snapshotOf(t)
-	if shard, clock, err := server.CheckSnapshot(file); err != nil || shard != 0 || clock != 1 {
-		t.Errorf("got shard %d at clock %d, %v, want shard 0 at clock 1", shard, clock, err)
+	info, err := server.CheckSnapshot(wire.SourceOf(file))
+	if err != nil || info.Shard != 0 || info.Clock != 1 || info.Workers != 1 {
+		t.Errorf("got %+v, %v, want shard 0 at clock 1 of one worker", info, err)
 	}
 	got, version, ok := restored(t, file).Value(ps.ID{Key: 1})
 	if !ok || version != 1 || !bytes.Equal(got, want) {
@@ -71,10 +72,10 @@ func TestDamagedSnapshotIsNoticed(t *testing.T) {
 	for i := range file {
 		bad := bytes.Clone(file)
 		bad[i] ^= 4
-		if _, _, err := server.CheckSnapshot(bad); err == nil {
+		if _, err := server.CheckSnapshot(wire.SourceOf(bad)); err == nil {
 			t.Errorf("byte %d of %d changed: no error", i, len(file))
 		}
-		if _, _, err := server.CheckSnapshot(file[:i]); err == nil {
+		if _, err := server.CheckSnapshot(wire.SourceOf(file[:i])); err == nil {
 			t.Errorf("cut to %d of %d bytes: no error", i, len(file))
 		}
 	}
@@ -136,28 +137,21 @@ func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
 	n.until(t, 1)
 }
 
-// TestSnapshotSaysHowManyWorkersWroteIt reads the number of workers of a part, whole and cut off
-// with a checksum that is right.
-func TestSnapshotSaysHowManyWorkersWroteIt(t *testing.T) {
+// TestSnapshotsAreCutOff checks parts that were cut off in the head, with a checksum that is right.
+func TestSnapshotsAreCutOff(t *testing.T) {
 	file, _ := snapshotOf(t)
-	if n, err := server.SnapshotWorkers(file); n != 1 || err != nil {
-		t.Errorf("got %d, %v, want 1", n, err)
-	}
-	if _, err := server.SnapshotWorkers(file[:len(file)-1]); err == nil {
-		t.Error("a part that was cut is accepted")
-	}
 	const head = 36 // what is in front of the state
 	for _, end := range []int{head, head + 2, head + 4, head + 10, head + 20} {
 		b := append([]byte(nil), file[:end]...)
 		b = binary.LittleEndian.AppendUint32(b, wire.Checksum(b))
-		if n, err := server.SnapshotWorkers(b); err == nil {
-			t.Errorf("%d bytes are enough for %d workers", len(b), n)
+		if info, err := server.CheckSnapshot(wire.SourceOf(b)); err == nil {
+			t.Errorf("%d bytes are enough for %+v", len(b), info)
 		}
 	}
 	bad := append([]byte(nil), file[:len(file)-4]...)
 	binary.LittleEndian.PutUint32(bad[head+4+8:], 1<<20) // length of the optimizer's name
 	bad = binary.LittleEndian.AppendUint32(bad, wire.Checksum(bad))
-	if _, err := server.SnapshotWorkers(bad); err == nil {
+	if _, err := server.CheckSnapshot(wire.SourceOf(bad)); err == nil {
 		t.Error("an optimizer that cannot be read is accepted")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
@@ -53,103 +54,107 @@ func (p *Part) AppendHead(dst []byte, n int, undo bool) []byte {
 	return le.AppendUint64(dst, uint64(n))
 }
 
-// State is what Append has written, read in place.
+// State is a state that Append has written, up to its records, which Part.Take reads.
 type State struct {
-	Spec    Spec
-	undo    []byte
-	tag     uint64
-	widths  []int
-	records []byte
+	Spec   Spec
+	undo   []byte
+	tag    uint64
+	widths []int
+	count  uint64 // of records
+	from   *wire.Source
 }
 
-// CutState takes a state off b.
-func CutState(b *[]byte, id ps.ID, parts uint16, t dtype.Type) (s State, err error) {
-	le := binary.LittleEndian
-	head, err := cut(b, headSize)
-	if err != nil {
-		return s, err
-	}
-	if s.Spec, _, err = DecodeSpec(id, parts, t, head); err != nil {
-		return s, fmt.Errorf("%w: %w", ErrState, err)
-	}
-	if s.undo, err = cutLong(b); err != nil {
-		return s, err
-	}
-	if len(s.undo) > 0 {
-		if _, err := wire.DecodeSparse(s.undo, s.Spec.Row, s.Spec.Len()); err != nil {
-			return s, fmt.Errorf("%w: %w", ErrState, err)
-		}
-	}
-	h, err := cut(b, 12)
-	if err != nil {
-		return s, err
-	}
-	s.tag = le.Uint64(h)
-	size := uint64(4 + s.Spec.Row)
-	n := le.Uint32(h[8:])
-	if n > 16 {
-		return s, fmt.Errorf("%w: %d states of a row", ErrState, n)
-	}
-	for range n {
-		if h, err = cut(b, 4); err != nil {
-			return s, err
-		}
-		w := le.Uint32(h)
-		if w == 0 || w > 1<<28 {
-			return s, fmt.Errorf("%w: a state of %d bytes", ErrState, w)
-		}
-		s.widths = append(s.widths, int(w))
-		size += uint64(w)
-	}
-	if h, err = cut(b, 8); err != nil {
-		return s, err
-	}
-	count := le.Uint64(h)
-	if count > s.Spec.Len() {
-		return s, fmt.Errorf("%w: %d rows of %d", ErrState, count, s.Spec.Len())
-	}
-	if s.records, err = cut(b, count*size); err != nil {
-		return s, err
-	}
-	for r := s.records; len(r) > 0; r = r[size:] {
-		if id := le.Uint32(r); uint64(id) >= s.Spec.Len() {
-			return s, fmt.Errorf("%w: row %d of %d", ErrState, id, s.Spec.Len())
-		}
+// ReadState begins to read a state. Nothing else may be taken before Part.Take.
+func ReadState(from *wire.Source, id ps.ID, parts uint16, t dtype.Type) (s State, err error) {
+	if err = s.read(from, id, parts, t); err != nil {
+		return State{}, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return s, nil
 }
 
-// cut takes n bytes off b.
-func cut(b *[]byte, n uint64) ([]byte, error) {
-	if n > uint64(len(*b)) {
-		return nil, fmt.Errorf("%w: %d bytes left, want %d", ErrState, len(*b), n)
-	}
-	out := (*b)[:n:n]
-	*b = (*b)[n:]
-	return out, nil
-}
-
-// cutLong takes a length of 8 bytes and so many bytes off b.
-func cutLong(b *[]byte) ([]byte, error) {
-	h, err := cut(b, 8)
+func (s *State) read(from *wire.Source, id ps.ID, parts uint16, t dtype.Type) error {
+	le := binary.LittleEndian
+	head, err := from.Take(headSize + 8)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return cut(b, binary.LittleEndian.Uint64(h))
+	if s.Spec, _, err = DecodeSpec(id, parts, t, head[:headSize]); err != nil {
+		return err
+	}
+	if s.undo, err = from.Take(le.Uint64(head[headSize:])); err != nil {
+		return err
+	}
+	if len(s.undo) > 0 {
+		if _, err := wire.DecodeSparse(s.undo, s.Spec.Row, s.Spec.Len()); err != nil {
+			return err
+		}
+	}
+	if head, err = from.Take(12); err != nil {
+		return err
+	}
+	s.tag = le.Uint64(head)
+	n := uint64(le.Uint32(head[8:]))
+	if n > mostStates {
+		return fmt.Errorf("%d states of a row", n)
+	}
+	if head, err = from.Take(4*n + 8); err != nil {
+		return err
+	}
+	for i := range n {
+		w := le.Uint32(head[4*i:])
+		if w == 0 || w > 1<<28 {
+			return fmt.Errorf("a state of %d bytes", w)
+		}
+		s.widths = append(s.widths, int(w))
+	}
+	s.count, s.from = le.Uint64(head[4*n:]), from
+	if s.count > s.Spec.Len() || s.count > from.Left()/uint64(s.record()) {
+		return fmt.Errorf("%d rows of %d, with %d bytes each of %d", s.count, s.Spec.Len(), s.record(),
+			from.Left())
+	}
+	return nil
 }
 
-// Take takes over a state: its rows replace rows of their numbers, and come to the others.
+// mostStates is how many states a row may have.
+const mostStates = 16
+
+// record returns the bytes of a record.
+func (s *State) record() int {
+	n := 4 + s.Spec.Row
+	for _, w := range s.widths {
+		n += w
+	}
+	return n
+}
+
+// pieceSize is about how many bytes of records are read at once.
+const pieceSize = 1 << 20
+
+// Take takes over a state: its rows replace rows of their numbers, and come to the others. It reads
+// the records piece by piece. When one of them is damaged, some rows have been taken over.
 func (p *Part) Take(s *State) error {
 	if p.Store.Spec != s.Spec {
 		return fmt.Errorf("%w: rows %+v, they were %+v", ErrState, s.Spec, p.Store.Spec)
 	}
 	p.undo = append([]byte(nil), s.undo...)
-	if _, tag := p.Store.States(); tag != s.tag || len(p.Store.cols) != len(s.widths)+1 {
+	if had, tag := p.Store.States(); tag != s.tag || !slices.Equal(had, s.widths) {
 		p.Store.SetStates(s.widths, s.tag)
 	}
-	size := p.Store.Record()
-	for r := s.records; len(r) > 0; r = r[size:] {
-		p.Store.SetRecord(r[:size])
+	size := uint64(s.record())
+	var buf []byte
+	for s.count > 0 {
+		n := min(s.count, max(1, pieceSize/size))
+		b, err := s.from.TakeTo(buf, n*size)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+		for r := b; len(r) > 0; r = r[size:] {
+			if id := binary.LittleEndian.Uint32(r); uint64(id) >= s.Spec.Len() {
+				return fmt.Errorf("%w: row %d of %d", ErrState, id, s.Spec.Len())
+			}
+			p.Store.SetRecord(r[:size])
+		}
+		buf, s.count = b, s.count-n
 	}
 	return nil
 }

@@ -116,6 +116,14 @@
 // each. The driver reads them in pieces while it writes the file (ps.Save.Rest), and training goes
 // on: so a snapshot takes no memory but for rows that change before they are read.
 //
+// A part of a snapshot is read in the same way (Config.Restore): the head first, then entry by entry,
+// the rows of a sparse entry in pieces. Its checksum is at its end, so that a damaged part is noticed
+// when some of it has been taken over; the shard is reported as lost then.
+//
+// The optimizer's states of rows also travel by themselves: to a worker that asks the primary for
+// them (Server.RowStates), and back with an optimizer (wire.Spec.Rows), through the log like all
+// changes.
+//
 // The memory of rows is not reserved when a key is created, because nobody knows how many rows will
 // be touched: Config.Memory does not bound it. Stats.Memory counts it.
 //

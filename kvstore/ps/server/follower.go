@@ -146,9 +146,9 @@ func (f *follower) entryOf(m *wire.Message, body *wire.Entry) *logEntry {
 func (f *follower) applyTransfer(k kind, payload []byte) {
 	var err error
 	if k == kindPart {
-		_, err = f.setPart(payload)
+		err = f.setPart(wire.SourceOf(payload))
 	} else {
-		_, err = f.setHead(payload)
+		err = f.setHead(wire.SourceOf(payload))
 		f.rebuilding = false
 	}
 	if err != nil {

@@ -127,9 +127,9 @@ type Config struct {
 	// Alloc and Free provide memory for values; the Go heap when nil.
 	Alloc func(n int) []byte
 	Free  func(b []byte)
-	// Restore returns a shard's part of the snapshot that the job continues from, nil when it
-	// starts fresh.
-	Restore func(shard uint32) []byte
+	// Restore opens a shard's part of the snapshot that the job continues from, nil when it starts
+	// fresh. The server closes it.
+	Restore func(shard uint32) *wire.Source
 }
 
 // fill sets the defaults of zero fields.

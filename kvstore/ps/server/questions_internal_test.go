@@ -80,8 +80,9 @@ func TestHeadKeepsWorkersAway(t *testing.T) {
 	rp.ranks[1].away, rp.ranks[1].tick = true, 5
 	head := rp.appendHead(nil)
 	other, _ := testReplica(t, testHost(t, 2, nil))
-	if rest, err := other.setHead(head); err != nil || len(rest) != 0 {
-		t.Fatalf("%d bytes are left, error %v", len(rest), err)
+	from := wire.SourceOf(head)
+	if err := other.setHead(from); err != nil || from.Left() != 0 {
+		t.Fatalf("%d bytes are left, error %v", from.Left(), err)
 	}
 	if other.ranks[0].away || !other.ranks[1].away || other.ranks[1].tick != 5 {
 		t.Errorf("got %+v, want rank 1 alone away, at tick 5", other.ranks)

@@ -97,7 +97,7 @@ func TestReplicaSaysWhyItHasNoOptimizer(t *testing.T) {
 		t.Errorf("got events %+v, want one that names the error", h.me.Out.Events)
 	}
 	other := newReplica(h, &seat{})
-	if _, err := other.setHead(rp.appendHead(nil)); err == nil ||
+	if err := other.setHead(wire.SourceOf(rp.appendHead(nil))); err == nil ||
 		!strings.Contains(err.Error(), "no such optimizer") {
 		t.Errorf("a transfer of the optimizer: got %v", err)
 	}
@@ -115,13 +115,13 @@ func TestReplicaTravels(t *testing.T) {
 	}
 	other := fresh()
 	for range 2 { // the second time it is there already
-		if rest, err := other.setPart(append(part[:len(part):len(part)], "rest"...)); err != nil ||
-			string(rest) != "rest" {
-			t.Fatalf("got %q, %v", rest, err)
+		from := wire.SourceOf(append(part[:len(part):len(part)], "rest"...))
+		if err := other.setPart(from); err != nil || from.Left() != 4 {
+			t.Fatalf("%d bytes are left, %v", from.Left(), err)
 		}
-		if rest, err := other.setHead(append(head[:len(head):len(head)], "rest"...)); err != nil ||
-			string(rest) != "rest" {
-			t.Fatalf("got %q, %v", rest, err)
+		from = wire.SourceOf(append(head[:len(head):len(head)], "rest"...))
+		if err := other.setHead(from); err != nil || from.Left() != 4 {
+			t.Fatalf("%d bytes are left, %v", from.Left(), err)
 		}
 	}
 	other.commit = rp.commit
@@ -132,12 +132,12 @@ func TestReplicaTravels(t *testing.T) {
 		t.Errorf("its entry has checksum %#x, want %#x", got, want)
 	}
 	for i := range part {
-		if _, err := fresh().setPart(part[:i]); !errors.Is(err, errState) {
+		if err := fresh().setPart(wire.SourceOf(part[:i])); !errors.Is(err, errState) {
 			t.Errorf("part cut to %d of %d bytes: got %v", i, len(part), err)
 		}
 	}
 	for i := range head {
-		if _, err := fresh().setHead(head[:i]); !errors.Is(err, errState) {
+		if err := fresh().setHead(wire.SourceOf(head[:i])); !errors.Is(err, errState) {
 			t.Errorf("head cut to %d of %d bytes: got %v", i, len(head), err)
 		}
 	}
@@ -150,18 +150,18 @@ func TestReplicaTravels(t *testing.T) {
 	} {
 		bad := bytes.Clone(part)
 		change(bad)
-		if _, err := fresh().setPart(bad); !errors.Is(err, errState) {
+		if err := fresh().setPart(wire.SourceOf(bad)); !errors.Is(err, errState) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	longer := bytes.Clone(part)
 	le.PutUint64(longer[24:], 12)
-	if _, err := other.setPart(longer); !errors.Is(err, errState) {
+	if err := other.setPart(wire.SourceOf(longer)); !errors.Is(err, errState) {
 		t.Errorf("an entry that shrinks: got %v", err)
 	}
 	narrow := testHost(t, 2, func(c *Config) { c.Window = 64 })
 	small := newReplica(narrow, &seat{})
-	if _, err := small.setHead(head); !errors.Is(err, errState) {
+	if err := small.setHead(wire.SourceOf(head)); !errors.Is(err, errState) {
 		t.Errorf("a head with another window: got %v", err)
 	}
 }

@@ -19,38 +19,46 @@ func (rp *replica) restore() {
 	if rp.cfg.Restore == nil {
 		return
 	}
-	b := rp.cfg.Restore(rp.id)
-	if b == nil {
+	part := rp.cfg.Restore(rp.id)
+	if part == nil {
 		return
 	}
-	if err := rp.load(b); err != nil {
+	err := rp.load(part)
+	if closeErr := part.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
 		rp.me.Out.Report(ps.EventLost, rp.me.Self, rp.id, rp.epoch, err.Error())
 	}
 }
 
-// load takes over the state of a snapshot's part.
-func (rp *replica) load(b []byte) error {
-	id, _, err := CheckSnapshot(b)
+// load takes over the state of a snapshot's part while it reads it: no copy of the part is made.
+func (rp *replica) load(part *wire.Source) error {
+	h, err := cutFixed(part)
 	if err != nil {
 		return err
 	}
-	if id != rp.id {
-		return fmt.Errorf("%w: snapshot of shard %d for shard %d", errState, id, rp.id)
+	if h.Shard != rp.id {
+		return fmt.Errorf("%w: snapshot of shard %d for shard %d", errState, h.Shard, rp.id)
 	}
-	n := binary.LittleEndian.Uint32(b[32:])
 	rp.restoring = true
-	rest, err := rp.setHead(b[36 : len(b)-4])
+	err = rp.setHead(part)
 	rp.restoring = false
 	if err != nil {
 		return err
 	}
-	for range n {
-		if rest, err = rp.setPart(rest); err != nil {
+	for range h.entries {
+		if err := rp.setPart(part); err != nil {
 			return err
 		}
 	}
-	if len(rest) != 0 {
-		return fmt.Errorf("%w: %d bytes too many", errState, len(rest))
+	// The checksum of what has been read is compared last: nothing of the part is kept to be read
+	// twice. Bytes behind it, or fewer of them, are a damage that a checksum alone would not name.
+	if n := part.Left(); n != 4 {
+		return fmt.Errorf("%w: %d bytes behind the last key, want 4", errState, n)
+	}
+	if err := h.seal(part); err != nil {
+		return err
 	}
 	for i := range rp.ranks {
 		rp.ranks[i].join(0)
@@ -62,8 +70,46 @@ func (rp *replica) load(b []byte) error {
 	return nil
 }
 
-// CheckSnapshot verifies a shard's part of a snapshot without using it, and returns the shard and
-// the clock that it is of. A part is, in numbers that are little-endian:
+// SnapshotInfo is the beginning and the end of a shard's part of a snapshot.
+type SnapshotInfo struct {
+	Shard    uint32
+	Clock    uint64
+	Workers  int    // of the job that wrote it
+	Checksum uint32 // CRC-32C of all but the last four bytes, which hold it
+	entries  uint32
+}
+
+// cutFixed takes the first bytes off a part.
+func cutFixed(part *wire.Source) (h SnapshotInfo, err error) {
+	const fixed = uint64(len(snapshotMagic) + 4 + 4 + 8 + 8 + 4)
+	b, err := part.Take(fixed)
+	if err != nil || string(b[:len(snapshotMagic)]) != snapshotMagic {
+		return h, fmt.Errorf("%w: not a snapshot", errState)
+	}
+	le := binary.LittleEndian
+	if v := le.Uint32(b[8:]); v != snapshotVersion && v != snapshotSparse {
+		return h, fmt.Errorf("%w: snapshot of version %d, want %d or %d", errState, v,
+			snapshotVersion, snapshotSparse)
+	}
+	return SnapshotInfo{Shard: le.Uint32(b[12:]), Clock: le.Uint64(b[24:]),
+		entries: le.Uint32(b[32:])}, nil
+}
+
+// seal takes the last bytes off a part and compares the checksum.
+func (h *SnapshotInfo) seal(part *wire.Source) error {
+	h.Checksum = part.Sum()
+	b, err := part.Take(4)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errState, err)
+	}
+	if want := binary.LittleEndian.Uint32(b); h.Checksum != want {
+		return fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, h.Checksum, want)
+	}
+	return nil
+}
+
+// CheckSnapshot reads a shard's part of a snapshot to its end and verifies it without using it. A
+// part is, in numbers that are little-endian:
 //
 //	the text gomxshrd
 //	version of the format 4 bytes, shard 4
@@ -71,48 +117,27 @@ func (rp *replica) load(b []byte) error {
 //	number of entries 4
 //	head and parts, as above replica.appendPart
 //	CRC-32C of all before 4
-func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
-	const fixed = len(snapshotMagic) + 4 + 4 + 8 + 8 + 4
-	le := binary.LittleEndian
-	switch {
-	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
-		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
-	case le.Uint32(b[8:]) != snapshotVersion && le.Uint32(b[8:]) != snapshotSparse:
-		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d or %d", errState,
-			le.Uint32(b[8:]), snapshotVersion, snapshotSparse)
+func CheckSnapshot(part *wire.Source) (SnapshotInfo, error) {
+	h, err := cutFixed(part)
+	if err != nil {
+		return SnapshotInfo{}, err
 	}
-	if got, want := SnapshotChecksum(b), le.Uint32(b[len(b)-4:]); got != want {
-		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)
+	if _, h.Workers, err = cutSpec(part); err != nil {
+		return SnapshotInfo{}, fmt.Errorf("%w: %w", errState, err)
 	}
-	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
+	var buf []byte
+	for part.Left() > 4 {
+		if buf, err = part.TakeTo(buf, min(part.Left()-4, pieceSize)); err != nil {
+			return SnapshotInfo{}, fmt.Errorf("%w: %w", errState, err)
+		}
+	}
+	if err := h.seal(part); err != nil {
+		return SnapshotInfo{}, err
+	}
+	return h, nil
 }
 
 // SnapshotChecksum returns the checksum by which a manifest knows a shard's part of a snapshot: the
 // CRC-32C of all bytes but the last four, which hold it. The CRC of all bytes would be the same
 // number for every part, because a CRC over data and their CRC is a constant.
 func SnapshotChecksum(b []byte) uint32 { return wire.Checksum(b[:max(0, len(b)-4)]) }
-
-// SnapshotWorkers returns how many workers the job had that wrote a shard's part of a snapshot. A
-// job with another number cannot continue from it: clocks are by rank.
-func SnapshotWorkers(b []byte) (int, error) {
-	if _, _, err := CheckSnapshot(b); err != nil {
-		return 0, err
-	}
-	le := binary.LittleEndian
-	b = b[36 : len(b)-4]
-	h, err := cut(&b, 4)
-	if err != nil {
-		return 0, err
-	}
-	spec, err := cut(&b, uint64(le.Uint32(h)))
-	if err != nil {
-		return 0, err
-	}
-	if _, err := wire.DecodeSpec(spec); err != nil {
-		return 0, fmt.Errorf("%w: %w", errState, err)
-	}
-	if h, err = cut(&b, 4); err != nil {
-		return 0, err
-	}
-	return int(le.Uint32(h)), nil
-}

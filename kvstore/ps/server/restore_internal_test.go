@@ -30,6 +30,16 @@ func snapshotFile(t *testing.T) []byte {
 	return save.Data
 }
 
+// sourceOf returns a Config.Restore that opens the same part again and again.
+func sourceOf(part []byte) func(uint32) *wire.Source {
+	return func(uint32) *wire.Source {
+		if part == nil {
+			return nil
+		}
+		return wire.SourceFrom(bytes.NewReader(part), uint64(len(part)))
+	}
+}
+
 // sealed returns a copy of a snapshot's part after a change, with a checksum that is right.
 func sealed(file []byte, change func(b []byte) []byte) []byte {
 	b := change(bytes.Clone(file[:len(file)-4]))
@@ -86,13 +96,11 @@ func TestAStateHasOneEncoding(t *testing.T) {
 // TestRestoredState reads a part of a snapshot: values and clocks stay, sequences do not.
 func TestRestoredState(t *testing.T) {
 	file := snapshotFile(t)
-	if n, err := SnapshotWorkers(file); n != 2 || err != nil {
-		t.Errorf("%d workers, %v, want 2", n, err)
+	if info, err := CheckSnapshot(wire.SourceOf(file)); info.Shard != 0 || info.Clock != 5 ||
+		info.Workers != 2 || err != nil {
+		t.Errorf("%+v, %v, want shard 0 at clock 5 of 2 workers", info, err)
 	}
-	if shard, clock, err := CheckSnapshot(file); shard != 0 || clock != 5 || err != nil {
-		t.Errorf("shard %d, clock %d, %v, want 0 and 5", shard, clock, err)
-	}
-	h := testHost(t, 2, func(c *Config) { c.Restore = func(uint32) []byte { return file } })
+	h := testHost(t, 2, func(c *Config) { c.Restore = sourceOf(file) })
 	rp := newReplica(h, &seat{epoch: 1})
 	rp.restore()
 	e := rp.entries[ps.ID{Key: 1}]
@@ -124,34 +132,29 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(b []byte) []byte
 		checked bool // CheckSnapshot notices it
-		counted bool // SnapshotWorkers notices it
 	}{
-		"magic":           {put(0, 'x'), true, true},
-		"version":         {put(8, 3), true, true},
-		"nothing":         {func([]byte) []byte { return nil }, true, true},
-		"a byte short":    {func(b []byte) []byte { return b[:head-1] }, true, true},
-		"no head":         {func(b []byte) []byte { return b[:head] }, false, true},
-		"half a spec":     {func(b []byte) []byte { return b[:head+6] }, false, true},
-		"no workers":      {func(b []byte) []byte { return b[:head+4+n] }, false, true},
-		"bad spec":        {put(head+4+8, 255), false, true},
-		"another shard":   {put(12, 1), false, false},
-		"another number":  {put(head+4+n, 3), false, false},
-		"another window":  {put(head+4+n+8, 3), false, false},
-		"entries missing": {put(32, 2), false, false},
-		"entries too few": {put(32, 0), false, false},
-		"bytes too many":  {func(b []byte) []byte { return append(b, 0) }, false, false},
-		"a byte cut":      {func(b []byte) []byte { return b[:len(b)-1] }, false, false},
+		"magic":           {put(0, 'x'), true},
+		"version":         {put(8, 3), true},
+		"nothing":         {func([]byte) []byte { return nil }, true},
+		"a byte short":    {func(b []byte) []byte { return b[:head-1] }, true},
+		"no head":         {func(b []byte) []byte { return b[:head] }, true},
+		"half a spec":     {func(b []byte) []byte { return b[:head+6] }, true},
+		"no workers":      {func(b []byte) []byte { return b[:head+4+n] }, true},
+		"bad spec":        {put(head+4+8, 255), true},
+		"another shard":   {put(12, 1), false},
+		"another number":  {put(head+4+n, 3), false},
+		"another window":  {put(head+4+n+8, 3), false},
+		"entries missing": {put(32, 2), false},
+		"entries too few": {put(32, 0), false},
+		"bytes too many":  {func(b []byte) []byte { return append(b, 0) }, false},
+		"a byte cut":      {func(b []byte) []byte { return b[:len(b)-1] }, false},
 	} {
 		b := sealed(file, tt.change)
-		shard, clock, err := CheckSnapshot(b)
-		if (err != nil) != tt.checked || err != nil && (shard != 0 || clock != 0) {
-			t.Errorf("%s: checked as shard %d, clock %d, %v", name, shard, clock, err)
+		info, err := CheckSnapshot(wire.SourceOf(b))
+		if (err != nil) != tt.checked || err != nil && info != (SnapshotInfo{}) {
+			t.Errorf("%s: checked as %+v, %v", name, info, err)
 		}
-		count, err := SnapshotWorkers(b)
-		if (err != nil) != tt.counted || err != nil && count != 0 {
-			t.Errorf("%s: %d workers, %v", name, count, err)
-		}
-		h.cfg.Restore = func(uint32) []byte { return b }
+		h.cfg.Restore = sourceOf(b)
 		rp := newReplica(h, &seat{epoch: 4})
 		h.me.Out.Reset()
 		rp.restore()
@@ -159,7 +162,7 @@ func TestPartsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: events %+v, want that the shard is lost", name, e)
 		}
 	}
-	h.cfg.Restore = func(uint32) []byte { return nil }
+	h.cfg.Restore = func(uint32) *wire.Source { return nil }
 	h.me.Out.Reset()
 	rp := newReplica(h, &seat{})
 	if rp.restore(); len(h.me.Out.Events) > 0 || len(rp.order) > 0 {
@@ -173,7 +176,7 @@ func TestPartsHaveChecksumsOfTheirOwn(t *testing.T) {
 	other := sealed(file, put(len(file)-5, 1))
 	for _, b := range [][]byte{file, other} {
 		want := binary.LittleEndian.Uint32(b[len(b)-4:])
-		if _, _, err := CheckSnapshot(b); err != nil || SnapshotChecksum(b) != want {
+		if _, err := CheckSnapshot(wire.SourceOf(b)); err != nil || SnapshotChecksum(b) != want {
 			t.Errorf("checksum %#x, want %#x; %v", SnapshotChecksum(b), want, err)
 		}
 	}
@@ -182,7 +185,7 @@ func TestPartsHaveChecksumsOfTheirOwn(t *testing.T) {
 			SnapshotChecksum(nil))
 	}
 	other[len(other)-1]++
-	if _, _, err := CheckSnapshot(other); !errors.Is(err, errState) {
+	if _, err := CheckSnapshot(wire.SourceOf(other)); !errors.Is(err, errState) {
 		t.Errorf("a part with a wrong checksum: got %v", err)
 	}
 }
@@ -199,7 +202,7 @@ func TestTheHeadBringsTheOptimizer(t *testing.T) {
 		from := newReplica(h, &seat{})
 		from.spec = wire.Spec{Version: tt.version, Name: "sgd"}
 		rp.restoring = tt.restore
-		if _, err := rp.setHead(from.appendHead(nil)); err != nil || rp.spec.Version != tt.want {
+		if err := rp.setHead(wire.SourceOf(from.appendHead(nil))); err != nil || rp.spec.Version != tt.want {
 			t.Errorf("%+v: version %d, %v", tt, rp.spec.Version, err)
 		}
 	}

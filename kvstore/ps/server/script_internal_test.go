@@ -157,8 +157,7 @@ func (st *stage) job(o script.Options) {
 		st.cfg.Updater = func(uint32) Updater { return &steps{count: map[ps.ID]uint64{}} }
 	}
 	if o.Has("restore") {
-		part := st.saved
-		st.cfg.Restore = func(uint32) []byte { return part }
+		st.cfg.Restore = sourceOf(st.saved)
 	}
 	st.World = script.NewWorld(2, workers, shards)
 	for i := range 2 {

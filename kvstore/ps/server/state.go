@@ -84,24 +84,20 @@ func appendPart(dst []byte, e *entry, version uint64, value, prev, state []byte)
 	return append(dst, prev...)
 }
 
-// cut takes n bytes off b.
-func cut(b *[]byte, n uint64) ([]byte, error) {
-	if n > uint64(len(*b)) {
-		return nil, fmt.Errorf("%w: %d bytes left, want %d", errState, len(*b), n)
+// setPart gives an entry the state of a part, and creates it if it is not there: it is there when
+// its creation was in the log behind the beginning of the transfer.
+func (rp *replica) setPart(from *wire.Source) error {
+	if err := rp.readPart(from); err != nil {
+		return fmt.Errorf("%w: %w", errState, err)
 	}
-	out := (*b)[:n:n]
-	*b = (*b)[n:]
-	return out, nil
+	return nil
 }
 
-// setPart gives an entry the state of a part, and creates it if it is not there: it is there when
-// its creation was in the log behind the beginning of the transfer. It returns the bytes behind the
-// part.
-func (rp *replica) setPart(b []byte) ([]byte, error) {
+func (rp *replica) readPart(from *wire.Source) error {
 	const fixed = 16 + 4*8
-	h, err := cut(&b, fixed)
+	h, err := from.Take(fixed)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	le := binary.LittleEndian
 	e := &entry{id: ps.ID{Key: le.Uint32(h), Slice: le.Uint16(h[4:])},
@@ -111,25 +107,24 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	n, size, row := le.Uint32(h[12:]), le.Uint64(h[24:]), le.Uint64(h[32:])
 	e.total, e.version = le.Uint64(h[16:]), le.Uint64(h[40:])
 	if n > maxRanks || size > node.MaxSlice || row > size || !e.dtype.Valid() {
-		return nil, fmt.Errorf("%w: key %d has clocks of %d workers and %d bytes", errState,
-			e.id.Key, n, size)
+		return fmt.Errorf("key %d has clocks of %d workers and %d bytes", e.id.Key, n, size)
 	}
-	clocks, err := cut(&b, 16*uint64(n)+8)
+	clocks, err := from.Take(16*uint64(n) + 8)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	state, err := cut(&b, le.Uint64(clocks[16*n:]))
+	state, err := from.Take(le.Uint64(clocks[16*n:]))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	value, err := cut(&b, size)
+	value, err := from.Take(size)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var prev []byte
 	if hasPrev {
-		if prev, err = cut(&b, size); err != nil {
-			return nil, err
+		if prev, err = from.Take(size); err != nil {
+			return err
 		}
 	}
 	if !rp.restoring {
@@ -137,8 +132,8 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	}
 	var held rows.State
 	if h[9]&4 != 0 {
-		if held, err = rows.CutState(&b, e.id, e.slices, e.dtype); err != nil {
-			return nil, fmt.Errorf("%w: %w", errState, err)
+		if held, err = rows.ReadState(from, e.id, e.slices, e.dtype); err != nil {
+			return err
 		}
 		e.sparse = rows.NewPart(held.Spec, nil)
 	}
@@ -146,8 +141,7 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	if old := rp.entries[e.id]; old != nil {
 		if old.size != e.size || old.slices != e.slices || (old.sparse == nil) !=
 			(e.sparse == nil) {
-			return nil, fmt.Errorf("%w: key %d has %d bytes, it had %d", errState, e.id.Key, e.size,
-				old.size)
+			return fmt.Errorf("key %d has %d bytes, it had %d", e.id.Key, e.size, old.size)
 		}
 		old.version, e = e.version, old
 	} else {
@@ -155,7 +149,7 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	}
 	if e.sparse != nil {
 		if err := e.sparse.Take(&held); err != nil {
-			return nil, fmt.Errorf("%w: %w", errState, err)
+			return err
 		}
 	}
 	e.closed = e.version
@@ -184,7 +178,7 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 		e.prev = e.pool.get()
 		copy(e.prev.data(), prev)
 	}
-	return b, rp.updater.SetState(e.id, state)
+	return rp.updater.SetState(e.id, state)
 }
 
 // appendHead appends the rest of a shard's state: its knowledge of workers, and the optimizer.
@@ -215,35 +209,50 @@ func (rp *replica) appendHead(dst []byte) []byte {
 	return dst
 }
 
-// setHead takes over the bytes of appendHead and returns the bytes behind them. The window must be
-// the server's own: it is a setting on which all processes agree. A snapshot may be of a job with
-// another number of workers: ranks that the job does not have are dropped, and new ones begin where
-// the others are.
-func (rp *replica) setHead(b []byte) ([]byte, error) {
+// setHead takes over the bytes of appendHead. The window must be the server's own: it is a setting on
+// which all processes agree. A snapshot may be of a job with another number of workers: ranks that
+// the job does not have are dropped, and new ones begin where the others are.
+func (rp *replica) setHead(from *wire.Source) error {
+	if err := rp.readHead(from); err != nil {
+		return fmt.Errorf("%w: %w", errState, err)
+	}
+	return nil
+}
+
+// cutSpec takes the optimizer's description and the number of workers off a head.
+func cutSpec(from *wire.Source) (spec wire.Spec, workers int, err error) {
 	le := binary.LittleEndian
-	h, err := cut(&b, 4)
+	h, err := from.Take(4)
 	if err != nil {
-		return nil, err
+		return spec, 0, err
 	}
-	encoded, err := cut(&b, uint64(le.Uint32(h)))
+	encoded, err := from.Take(uint64(le.Uint32(h)))
 	if err != nil {
-		return nil, err
+		return spec, 0, err
 	}
-	spec, err := wire.DecodeSpec(encoded)
+	if spec, err = wire.DecodeSpec(encoded); err != nil {
+		return spec, 0, err
+	}
+	if h, err = from.Take(4); err != nil {
+		return spec, 0, err
+	}
+	return spec, int(le.Uint32(h)), nil
+}
+
+func (rp *replica) readHead(from *wire.Source) error {
+	le := binary.LittleEndian
+	spec, n, err := cutSpec(from)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errState, err)
+		return err
 	}
-	if h, err = cut(&b, 4); err != nil {
-		return nil, err
-	}
-	n := int(le.Uint32(h))
 	if n > maxRanks {
-		return nil, fmt.Errorf("%w: it knows %d workers, want at most %d", errState, n, maxRanks)
+		return fmt.Errorf("it knows %d workers, want at most %d", n, maxRanks)
 	}
 	most := uint64(0)
 	for i := range n {
-		if h, err = cut(&b, 32); err != nil {
-			return nil, err
+		h, err := from.Take(32)
+		if err != nil {
+			return err
 		}
 		var r *rankState
 		if most = max(most, le.Uint64(h[16:])); rp.restoring && i >= len(rp.ranks) {
@@ -253,13 +262,12 @@ func (rp *replica) setHead(b []byte) ([]byte, error) {
 			r = &rp.ranks[i]
 		}
 		if n := le.Uint32(h[4:]); int(n) != len(r.bits) {
-			return nil, fmt.Errorf("%w: window of %d pushes, want %d", errState, 64*uint64(n),
-				64*len(r.bits))
+			return fmt.Errorf("window of %d pushes, want %d", 64*uint64(n), 64*len(r.bits))
 		}
 		r.incarnation, r.low, r.tick, r.away = le.Uint32(h), le.Uint64(h[8:]), le.Uint64(h[16:]),
 			h[24] != 0
-		if h, err = cut(&b, 8*uint64(len(r.bits)+len(r.fates))); err != nil {
-			return nil, err
+		if h, err = from.Take(8 * uint64(len(r.bits)+len(r.fates))); err != nil {
+			return err
 		}
 		for j := range r.bits {
 			r.bits[j] = le.Uint64(h[8*j:])
@@ -277,10 +285,10 @@ func (rp *replica) setHead(b []byte) ([]byte, error) {
 	if spec.Version > rp.spec.Version {
 		rp.spec = spec
 		if err := rp.updater.SetSpec(spec); err != nil {
-			return nil, fmt.Errorf("%w: %w", errState, err)
+			return err
 		}
 	}
-	return b, nil
+	return nil
 }
 
 // sum returns a checksum of an entry's state and of the workers' sequences. It is taken after every
