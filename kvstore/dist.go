@@ -306,12 +306,13 @@ func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
 			}
 		}
 	}
-	return s.sendSpec(ctx, o, nil)
+	return s.sendSpec(ctx, o, nil, nil)
 }
 
-// sendSpec sets the optimizer of all servers.
-func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer,
-	states []update.SliceState) error {
+// sendSpec sets the optimizer of all servers, with states of slices, or of rows of sparse keys
+// (rows.States).
+func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer, states []update.SliceState,
+	byRow []byte) error {
 	s.mu.Lock()
 	s.spec = o
 	s.version++
@@ -327,6 +328,7 @@ func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer,
 	if err != nil {
 		return err
 	}
+	spec.Rows = byRow
 	_, err = s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return s.job.worker.SetOptimizer(now, spec, deadline)
 	})

@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"gomx/dtype"
 	"gomx/engine"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/update"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/optimizer"
 )
 
 // OptimizerStates asks the servers for the states of their optimizers.
@@ -29,11 +32,11 @@ func (s *dist) OptimizerStates(ctx context.Context) ([]State, error) {
 		if k.eng == nil {
 			continue
 		}
+		states := k.states
 		if k.sparse != nil {
-			list = append(list, State{Key: k.name}) // of each row, on its server
-			continue
+			states = k.rowStates
 		}
-		arrays, err := k.states(ctx)
+		arrays, err := states(ctx)
 		if err != nil {
 			return nil, k.fail("optimizer state", err)
 		}
@@ -55,19 +58,27 @@ func (k *distKey) slices() (total uint64, n uint16) {
 func (k *distKey) states(ctx context.Context) ([]*nd.Array, error) {
 	_, n := k.slices()
 	whole, err := joinStates(n, func(i uint16) ([]byte, error) {
-		id := ps.ID{Key: k.id, Slice: i}
-		shards := 0
-		k.store.job.driver.do(func() { shards = k.store.job.worker.MaxShards() }, nil)
+		shards := k.store.job.shards()
 		if shards == 0 {
 			return nil, ps.ErrClosed
 		}
-		return k.store.job.ask(ctx, wire.Message{KeySlice: wire.KeySlice{Key: k.id, Slice: i,
-			Slices: n}, Shard: ps.ShardOf(id, shards)})
+		a, err := k.store.job.ask(ctx, wire.Message{KeySlice: wire.KeySlice{Key: k.id, Slice: i,
+			Slices: n}, Shard: ps.ShardOf(ps.ID{Key: k.id, Slice: i}, shards)})
+		if err != nil {
+			return nil, err
+		}
+		return a.Payload, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return stateArrays(whole, k.shape, k.eng)
+}
+
+// shards returns the number of shards, 0 when the job is over.
+func (j *Job) shards() (n int) {
+	j.driver.do(func() { n = j.worker.MaxShards() }, nil)
+	return n
 }
 
 // joinStates puts the states of n slices together.
@@ -130,16 +141,22 @@ func (s *dist) SetOptimizerStates(ctx context.Context, states []State) error {
 		if k == nil {
 			return fmt.Errorf("kvstore: state of key %q, which has no value", st.Key)
 		}
-		_, n := k.slices()
-		list, err := sliceStates(ctx, st, k.id, k.shape, k.dtype, n)
-		if err == nil && len(list) > 0 {
-			err = s.sendSpec(ctx, o, list)
+		var err error
+		if k.sparse != nil {
+			err = k.sendRowStates(ctx, o, st)
+		} else {
+			_, n := k.slices()
+			var list []update.SliceState
+			list, err = sliceStates(ctx, st, k.id, k.shape, k.dtype, n)
+			if err == nil && len(list) > 0 {
+				err = s.sendSpec(ctx, o, list, nil)
+			}
 		}
 		if err != nil {
 			return k.fail("optimizer state", err)
 		}
 	}
-	return s.sendSpec(ctx, o, nil)
+	return s.sendSpec(ctx, o, nil, nil)
 }
 
 // sliceStates cuts the state of a key into n slices, encoded as updaters want them.
@@ -171,6 +188,214 @@ func sliceStates(ctx context.Context, st State, key uint32, shape dtype.Shape, t
 			x = binary.LittleEndian.AppendUint32(x, uint32(hi-lo))
 			list[i].State = append(x, b[lo:hi]...)
 		}
+	}
+	return list, nil
+}
+
+// rowStates asks the servers for the optimizer's states of the rows that exist, and returns an array
+// of rows for each state, none before the first update.
+func (k *distKey) rowStates(ctx context.Context) ([]*nd.Array, error) {
+	types, err := k.stateTypes(k.store.optimizer())
+	if err != nil {
+		return nil, err
+	}
+	shards := k.store.job.shards()
+	var ids []int64 // in the order of the servers
+	states := make([][]byte, len(types))
+	for i := range shards {
+		list, err := k.sliceRows(ctx, uint16(i), shards)
+		if err != nil {
+			return nil, err
+		}
+		for _, st := range list {
+			if len(st.Widths) == 0 {
+				continue
+			}
+			if err := k.fitStates(st.Widths, types); err != nil {
+				return nil, err
+			}
+			for r := range slices.Chunk(st.Records, st.Record()) {
+				ids = append(ids, int64(binary.LittleEndian.Uint32(r))*int64(shards)+int64(i))
+				at := 4
+				for j, w := range st.Widths {
+					states[j] = append(states[j], r[at:at+w]...)
+					at += w
+				}
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return k.stateRows(ids, states, types)
+}
+
+// stateRows makes arrays of the states of rows, which come in any order.
+func (k *distKey) stateRows(ids []int64, states [][]byte, types []dtype.Type) (out []*nd.Array,
+	err error) {
+	defer op.Recover(&err)
+	order := make([]int, len(ids))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return int(ids[a] - ids[b]) })
+	for j, t := range types {
+		c := op.NewSparse(op.RowSparse, t, k.shape.Clone())
+		c.Room(len(ids))
+		row, to := k.width(t), c.Bytes()
+		for at, i := range order {
+			c.Indices[at] = ids[i]
+			copy(to[at*row:(at+1)*row], states[j][i*row:])
+		}
+		a, err := nd.FromContent(c, nd.Using(k.eng))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// width returns the bytes of a row of a type.
+func (k *distKey) width(t dtype.Type) int { return k.shape[1:].Size() * t.Size() }
+
+// stateTypes returns the types of the states that an optimizer keeps for rows of the key.
+func (k *distKey) stateTypes(o optimizer.Optimizer) (types []dtype.Type, err error) {
+	defer op.Recover(&err)
+	if !k.dtype.IsFloat() {
+		return nil, nil
+	}
+	u, err := optimizer.NewUpdater(o, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range u.NewState(nd.Ones(nd.Shape{1}, nd.As(k.dtype))) {
+		types = append(types, a.DType())
+	}
+	return types, nil
+}
+
+// fitStates refuses states whose rows have other lengths than those of the optimizer.
+func (k *distKey) fitStates(widths []int, types []dtype.Type) error {
+	var want []int
+	for _, t := range types {
+		want = append(want, k.width(t))
+	}
+	if !slices.Equal(widths, want) {
+		return fmt.Errorf("states with rows of %d bytes, want %d", widths, want)
+	}
+	return nil
+}
+
+// sliceRows asks for the states of a slice, piece by piece. A copy that has taken over has its rows
+// in another order: then all is asked for again.
+func (k *distKey) sliceRows(ctx context.Context, i uint16, shards int) (list []rows.States,
+	err error) {
+	m := wire.Message{Flags: wire.FlagSparse, KeySlice: wire.KeySlice{Key: k.id, Slice: i,
+		Slices: uint16(shards)}, Shard: ps.ShardOf(ps.ID{Key: k.id, Slice: i}, shards)}
+	epoch := uint64(0)
+	for {
+		a, err := k.store.job.ask(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 && a.Epoch != epoch {
+			list, m.Clock = nil, 0
+			continue
+		}
+		epoch = a.Epoch
+		st, err := rows.ReadStates(wire.SourceOf(a.Payload))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, st)
+		m.Clock += uint64(len(st.Records) / st.Record())
+		if len(st.Widths) == 0 || m.Clock >= st.Rows {
+			return list, nil
+		}
+	}
+}
+
+// sendRowStates sends states of rows to the servers, piece by piece, as part of the optimizer's
+// description.
+func (k *distKey) sendRowStates(ctx context.Context, o optimizer.Optimizer, st State) error {
+	if len(st.Arrays) == 0 {
+		return nil
+	}
+	types, err := k.stateTypes(o)
+	if err != nil {
+		return err
+	}
+	contents, err := k.contents(ctx, st.Arrays, types)
+	if err != nil {
+		return err
+	}
+	tag, err := update.RowTag(o)
+	if err != nil {
+		return err
+	}
+	var ids []int64 // of rows that one of the arrays has
+	var widths []int
+	for j, c := range contents {
+		ids, widths = append(ids, c.Indices...), append(widths, k.width(types[j]))
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	n := int64(k.store.job.shards())
+	if n == 0 {
+		return ps.ErrClosed
+	}
+	record := (&rows.States{Widths: widths}).Record()
+	for piece := range slices.Chunk(ids, max(1, statePiece/record)) {
+		parts := make([]rows.States, n)
+		for i := range parts {
+			parts[i] = rows.States{ID: ps.ID{Key: k.id, Slice: uint16(i)}, Tag: tag, Widths: widths}
+		}
+		for _, id := range piece {
+			p := &parts[id%n]
+			p.Records = binary.LittleEndian.AppendUint32(p.Records, uint32(id/n))
+			for j, c := range contents {
+				if at, ok := slices.BinarySearch(c.Indices, id); ok {
+					p.Records = append(p.Records, c.Bytes()[at*widths[j]:(at+1)*widths[j]]...)
+				} else {
+					p.Records = append(p.Records, make([]byte, widths[j])...)
+				}
+			}
+		}
+		var b []byte
+		for i := range parts {
+			b = parts[i].Append(b)
+		}
+		if err := k.store.sendSpec(ctx, o, nil, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contents returns the rows of the arrays of a state, which must be as the optimizer keeps them.
+func (k *distKey) contents(ctx context.Context, arrays []*nd.Array, types []dtype.Type) (
+	list []*op.Sparse, err error) {
+	defer op.Recover(&err)
+	if len(arrays) != len(types) {
+		return nil, fmt.Errorf("%d arrays, the optimizer wants %d", len(arrays), len(types))
+	}
+	for i, a := range arrays {
+		if a == nil || !a.Shape().Equal(k.shape) || a.DType() != types[i] {
+			return nil, fmt.Errorf("array %d does not fit, want %v of shape %v", i, types[i], k.shape)
+		}
+		if a.Storage() != nd.RowSparse {
+			a = a.ToStorage(nd.RowSparse)
+			defer a.Close()
+		}
+		if err := a.Wait(ctx); err != nil {
+			return nil, err
+		}
+		c, err := a.Content()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
 	}
 	return list, nil
 }

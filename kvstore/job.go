@@ -180,12 +180,12 @@ func (j *Job) wait(ctx context.Context, timeout time.Duration, start starter) (p
 }
 
 // ask sends a question to the primary of a shard, again and again until it is answered.
-func (j *Job) ask(ctx context.Context, m wire.Message) (answer []byte, err error) {
+func (j *Job) ask(ctx context.Context, m wire.Message) (*wire.Message, error) {
 	a, err := j.question(ctx, func(id uint64) { j.sendAsk(m, id) })
 	if err != nil {
 		return nil, fmt.Errorf("kvstore: asking shard %d: %w", m.Shard, err)
 	}
-	return a.Payload, nil
+	return a, nil
 }
 
 // question sends a question, again and again until it is answered. The driver's lock is held while

@@ -147,7 +147,11 @@ func (u *updaters) close() error {
 	return errors.Join(errs...)
 }
 
-// answer answers a worker's question for the optimizer's state of a slice.
+// statePiece is about how many bytes of states of rows travel in one message.
+const statePiece = 4 << 20
+
+// answer answers a worker's question for the optimizer's state of a slice, of a sparse key for the
+// states of rows from one on.
 func (d *driver) answer(s *server.Server, u *updaters, from wire.Node, m *wire.Message) {
 	v := s.View()
 	if m.Type != wire.TypeAsk || v == nil || int(m.Shard) >= len(v.Shards) ||
@@ -162,7 +166,12 @@ func (d *driver) answer(s *server.Server, u *updaters, from wire.Node, m *wire.M
 	}
 	r := wire.Message{Type: wire.TypeTell, Job: m.Job, From: d.self, Incarnation: s.Incarnation(),
 		Target: m.Incarnation, Shard: m.Shard, Epoch: m.Epoch,
-		Seq: m.Seq, KeySlice: wire.KeySlice{Key: m.Key, Slice: m.Slice, Slices: m.Slices},
-		Payload: x.AppendState(nil, ps.ID{Key: m.Key, Slice: m.Slice})}
+		Seq: m.Seq, KeySlice: wire.KeySlice{Key: m.Key, Slice: m.Slice, Slices: m.Slices}}
+	id := ps.ID{Key: m.Key, Slice: m.Slice}
+	if m.Flags&wire.FlagSparse == 0 {
+		r.Payload = x.AppendState(nil, id)
+	} else if st, ok := s.RowStates(id, m.Clock, statePiece); ok {
+		r.Payload = st.Append(nil)
+	}
 	_ = d.ep.Send(from, &r, nil) // lost: asked again
 }

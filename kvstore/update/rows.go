@@ -2,6 +2,7 @@ package update
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
+	"gomx/optimizer"
 )
 
 // UpdateRows implements server.Updater. The optimizer sees a value that has these rows alone, and
@@ -95,7 +97,7 @@ func (u *Updater) scatter(a *nd.Array, p server.RowUpdate, column int) error {
 // rowStates gives the rows of a store room for the states of the optimizer, which are zero at
 // first, and makes the arrays in which the optimizer finds them.
 func (u *Updater) rowStates(p server.RowUpdate, s *updaterSlot) error {
-	tag := 1<<32 | uint64(wire.Checksum([]byte(u.encoded)))
+	tag := rowTag(u.encoded)
 	if s.states == nil || s.tag != tag || s.of != s.weight {
 		one := nd.Ones(s.weight.Shape(), nd.As(s.weight.DType()), nd.Using(u.eng))
 		s.states, s.tag, s.of = u.updater.NewState(one), tag, s.weight
@@ -112,6 +114,22 @@ func (u *Updater) rowStates(p server.RowUpdate, s *updaterSlot) error {
 		p.Store.SetStates(widths, tag)
 	}
 	return nil
+}
+
+// rowTag returns the tag of the states that an optimizer keeps for rows.
+func rowTag(encoded string) uint64 { return 1<<32 | uint64(wire.Checksum([]byte(encoded))) }
+
+// RowTag returns the tag of the states that servers keep for rows with an optimizer.
+func RowTag(o optimizer.Optimizer) (uint64, error) {
+	s, err := (&Spec{}).Encode(1, o)
+	if err != nil {
+		return 0, err
+	}
+	var params Spec
+	if err := json.Unmarshal(s.Params, &params); err != nil {
+		return 0, fmt.Errorf("kvstore: optimizer %s: %w", s.Name, err)
+	}
+	return rowTag(string(params.Optimizer)), nil
 }
 
 // RowStates returns an error if an optimizer cannot work on rows that are made when they are

@@ -85,13 +85,18 @@ type Spec struct {
 	Version uint64
 	Name    string
 	Params  []byte
+	Rows    []byte // states of rows that servers take over with it (rows.States); nil: none
 }
 
 // Append appends the spec's encoding.
 func (s *Spec) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, s.Version)
 	dst = appendString(dst, s.Name)
-	return appendBytes(dst, s.Params)
+	dst = appendBytes(dst, s.Params)
+	if len(s.Rows) > 0 {
+		dst = appendBytes(dst, s.Rows)
+	}
+	return dst
 }
 
 // DecodeSpec reads a spec. It shares no memory with b.
@@ -99,6 +104,10 @@ func DecodeSpec(b []byte) (Spec, error) {
 	r := &reader{b: b}
 	s := Spec{Version: r.u64(), Name: string(r.bytes())}
 	s.Params = append([]byte(nil), r.bytes()...)
+	if len(r.b) > 0 {
+		s.Rows = append([]byte(nil), r.bytes()...)
+		r.bad = r.bad || len(s.Rows) == 0
+	}
 	if err := r.end("optimizer"); err != nil {
 		return Spec{}, err
 	}

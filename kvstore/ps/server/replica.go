@@ -218,10 +218,33 @@ func (rp *replica) applySpec(payload []byte) {
 	if err != nil || spec.Version <= rp.spec.Version {
 		return
 	}
+	states := spec.Rows
+	spec.Rows = nil
 	rp.spec = spec
-	if err := rp.updater.SetSpec(spec); err != nil {
+	err = rp.updater.SetSpec(spec)
+	if err == nil {
+		err = rp.importRows(wire.SourceOf(states))
+	}
+	if err != nil {
 		rp.me.Out.Report(ps.EventRefused, rp.me.Self, rp.id, rp.epoch, "optimizer: "+err.Error())
 	}
+}
+
+// importRows gives rows the states that have come with an optimizer. Rows of other shards, and of
+// entries whose part of a transfer comes later, are left out.
+func (rp *replica) importRows(from *wire.Source) error {
+	for from.Left() > 0 {
+		st, err := rows.ReadStates(from)
+		if err != nil {
+			return err
+		}
+		if e := rp.entries[st.ID]; e != nil && e.sparse != nil {
+			if err := e.sparse.Store.Import(&st); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // create makes an entry. A second creation changes nothing.

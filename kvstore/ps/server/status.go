@@ -2,6 +2,7 @@ package server
 
 import (
 	"gomx/kvstore/ps"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -111,4 +112,15 @@ func (s *Server) Copy(id ps.ID) ([]byte, bool) {
 		}
 	}
 	return nil, false
+}
+
+// RowStates returns the optimizer's states of rows of a sparse key that the server leads: rows from
+// one on, in the order of this copy, about so many bytes of them.
+func (s *Server) RowStates(id ps.ID, from uint64, bytes int) (st rows.States, ok bool) {
+	for _, sh := range s.shards {
+		if sh != nil && sh.role == primary && sh.entries[id] != nil && sh.entries[id].sparse != nil {
+			return sh.entries[id].sparse.Store.Export(from, bytes), true
+		}
+	}
+	return rows.States{}, false
 }

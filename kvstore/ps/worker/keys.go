@@ -297,6 +297,9 @@ func (ks *keyset) setOptimizer(now ps.Time, spec wire.Spec, deadline ps.Time) (u
 		return 0, err
 	}
 	c := ks.newCall(now, "set optimizer", ps.NoKey, deadline)
+	if !ks.lowest() {
+		spec.Rows = nil // the lowest rank's count
+	}
 	body := spec.Append(nil)
 	// One copy of the description serves all shards; it is the worker's own.
 	for i := range ks.shards {
