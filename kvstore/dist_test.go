@@ -280,6 +280,55 @@ func TestTable(t *testing.T) {
 	must(t, body(t.Context(), open(t, "local")))
 }
 
+// TestTableStaleness reads a row in every step: the kind of the store says what a worker sees of the
+// others.
+func TestTableStaleness(t *testing.T) {
+	const workers, steps = 3, 12
+	for _, tt := range []struct {
+		store string
+		bound int // clocks that others may be behind, at least steps if there is no bound
+	}{{"dist_sync", 0}, {"dist_ssp", 0}, {"dist_ssp", 2}, {"dist_async", steps}} {
+		t.Run(fmt.Sprint(tt.store, " ", tt.bound), func(t *testing.T) {
+			c := cluster.Start(cluster.Config{Workers: workers, Servers: 2})
+			work(t, c, tt.store, func(ctx context.Context, s *kvstore.KV) error {
+				table, err := s.Table(ctx, "rows", nd.Shape{10, workers})
+				if err != nil {
+					return err
+				}
+				for step := range steps {
+					row, err := table.Get(ctx, 3)
+					if err != nil {
+						return err
+					}
+					for r, v := range row {
+						least, most := float32(step-tt.bound), float32(min(step+tt.bound+1, steps))
+						if r == s.Rank() {
+							least, most = float32(step), float32(step)
+						}
+						if v < least || v > most {
+							return fmt.Errorf("in step %d worker %d sees %v of worker %d, want %v to "+
+								"%v", step, s.Rank(), v, r, least, most)
+						}
+					}
+					err = errors.Join(table.IncCell(3, s.Rank(), 1), s.Clock(ctx))
+					if err != nil {
+						return err
+					}
+				}
+				if err := s.Barrier(ctx); err != nil || tt.bound < steps && tt.bound > 0 {
+					return err
+				}
+				row, err := table.Get(ctx, 3)
+				if want := []float32{steps, steps, steps}; err == nil && !slices.Equal(row, want) {
+					err = fmt.Errorf("after all steps worker %d sees %v, want %v", s.Rank(), row,
+						want)
+				}
+				return err
+			}, kvstore.Staleness(tt.bound))
+		})
+	}
+}
+
 // TestStatesOnServers saves states of one job and continues with them in another.
 func TestStatesOnServers(t *testing.T) {
 	const steps = 4

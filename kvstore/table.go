@@ -209,7 +209,7 @@ func (d *distRows) openTable(ctx context.Context, name string, shape dtype.Shape
 	s.mu.Unlock()
 	back := &distTable{store: s}
 	spec := worker.TableSpec{DType: t, Rows: uint32(shape[0]), RowSize: t.Size() * shape[1],
-		CacheRows: cacheRows}
+		CacheRows: cacheRows, InStep: s.sync}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (id uint64, err error) {
 		back.table, id, err = s.job.worker.Table(now, k.id, spec, deadline)
 		return id, err

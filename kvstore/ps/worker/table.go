@@ -27,7 +27,10 @@ type Table struct {
 	log   map[uint32][]byte // sums of the deltas since the last Clock, by row
 	cache map[uint32]cached // rows that have been read, without the deltas in log
 	limit int               // rows in cache; 0: none is kept
-	spare [][]byte          // memory for deltas
+	// bound is the number of clocks by which others may be behind in the rows of a Get, or
+	// Unbounded: then a Get waits for nobody.
+	bound int
+	spare [][]byte // memory for deltas
 }
 
 // cached is a row that was read.
@@ -41,7 +44,9 @@ type TableSpec struct {
 	DType     dtype.Type
 	Rows      uint32
 	RowSize   int // bytes of a row
-	CacheRows int // rows that the worker keeps; 0: none
+	CacheRows int // rows that the worker keeps; 0: none, as where nobody waits for anybody
+	// InStep makes a Get wait for all earlier steps of all workers, whatever Config.Staleness says.
+	InStep bool
 }
 
 // tables is the tables of a worker. A step ends for all of them together.
@@ -88,7 +93,15 @@ func (ks *keyset) table(now ps.Time, key uint32, spec TableSpec, deadline ps.Tim
 		return nil, 0, err
 	}
 	t := &Table{ts: ks.tables, key: k, rows: spec.Rows, per: uint32(per), log: map[uint32][]byte{},
-		cache: map[uint32]cached{}, limit: spec.CacheRows}
+		cache: map[uint32]cached{}, limit: spec.CacheRows, bound: ks.cfg.Staleness}
+	if spec.InStep {
+		t.bound = 0
+	}
+	if t.bound == Unbounded {
+		// A row that is kept would never be too old: this worker would never see the changes that
+		// others make after its first read.
+		t.limit = 0
+	}
 	ks.byKey[key] = t
 	if ks.steps == nil {
 		ks.steps = make([]int, len(ks.shards))
@@ -209,7 +222,7 @@ func (t *Table) Get(now ps.Time, rows []uint32, out []byte, deadline ps.Time) (u
 // need returns the clock that all workers must have ended before a row may be read, as the
 // staleness says.
 func (t *Table) need() uint64 {
-	if s := uint64(t.ts.cfg.Staleness); t.ts.cfg.Staleness != Unbounded && t.ts.clock > s {
+	if s := uint64(t.bound); t.bound != Unbounded && t.ts.clock > s {
 		return t.ts.clock - s
 	}
 	return 0

@@ -294,7 +294,7 @@ func TestReadsOfRows(t *testing.T) {
 	if len(tb.cache) != 1 || !bytes.Equal(tb.cache[19].data, row(8, 8)) {
 		t.Errorf("full cache %v", tb.cache)
 	}
-	d.cfg.Staleness = Unbounded
+	tb.bound = Unbounded
 	if tb.need() != 0 {
 		t.Errorf("without a bound it needs %d", tb.need())
 	}
@@ -307,5 +307,29 @@ func TestReadsOfRows(t *testing.T) {
 	d.done(1)
 	if len(tb.cache) != 1 {
 		t.Errorf("cache %v without room", tb.cache)
+	}
+}
+
+// TestBoundsOfTables: a table in step reads what all workers have done so far, in any store; rows of
+// a table without a bound are not kept.
+func TestBoundsOfTables(t *testing.T) {
+	for name, tt := range map[string]struct {
+		staleness int
+		inStep    bool
+		need      uint64
+		limit     int
+	}{
+		"in step":           {Unbounded, true, 5, 3},
+		"in step, bounded":  {2, true, 5, 3},
+		"bounded":           {2, false, 3, 3},
+		"further than ever": {9, false, 0, 3},
+		"unbounded":         {Unbounded, false, 0, 0},
+	} {
+		d, tb := rowTable(t, Config{SliceSize: 64, Staleness: tt.staleness},
+			TableSpec{DType: dtype.Float32, Rows: 20, RowSize: 8, CacheRows: 3, InStep: tt.inStep})
+		if d.clock = 5; tb.need() != tt.need || tb.limit != tt.limit {
+			t.Errorf("%s: needs clock %d and keeps %d rows, want %d and %d", name, tb.need(), tb.limit,
+				tt.need, tt.limit)
+		}
 	}
 }
