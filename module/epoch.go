@@ -20,8 +20,9 @@ type epochRun struct {
 	epoch int
 	at    place
 	start time.Time
-	shown bool // reporters know of the epoch
-	ended bool // this worker's data has ended
+	shown bool          // reporters know of the epoch
+	ended bool          // this worker's data has ended
+	ahead *dataio.Batch // the next batch, if it has been read already
 }
 
 // epoch trains on the data once, measures, saves and reports. An epoch whose rounds are all left
@@ -83,6 +84,7 @@ func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 	}
 	changed, err := r.regroup(ctx, n)
 	if err == nil && changed {
+		r.ahead = nil
 		b, err = r.next(ctx)
 	}
 	if err != nil {
@@ -95,7 +97,7 @@ func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 		}
 		return true, r.passed(ctx, n+1)
 	}
-	if err := r.batch(ctx, b, r.epoch, n); err != nil {
+	if err := r.batch(ctx, b, n); err != nil {
 		return false, err
 	}
 	r.at.samples += r.train.BatchSize()
@@ -109,8 +111,38 @@ func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 	return true, r.passed(ctx, n+1)
 }
 
+// batch trains on one batch.
+func (r *epochRun) batch(ctx context.Context, b *dataio.Batch, n int) error {
+	c, m := &r.config, r.m
+	if err := forwardBackward(ctx, m, b); err != nil {
+		return err
+	}
+	if err := r.lookAhead(ctx); err != nil {
+		return err
+	}
+	if err := m.Update(); err != nil {
+		return err
+	}
+	if m.pipe == nil || m.pipe.scores(m.net.symbol) {
+		if err := m.UpdateMetric(c.metric, b.Label); err != nil {
+			return err
+		}
+	}
+	if c.guard {
+		// Waiting here makes sure that the error of a batch is not taken for the next one's.
+		if err := m.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return r.log.Batch(r.epoch, n, r.train.BatchSize())
+}
+
 // next returns the next batch, nil when the epoch has no more for this worker.
 func (r *epochRun) next(ctx context.Context) (*dataio.Batch, error) {
+	if b := r.ahead; b != nil {
+		r.ahead = nil
+		return b, nil
+	}
 	if r.ended {
 		return nil, nil
 	}
@@ -120,6 +152,21 @@ func (r *epochRun) next(ctx context.Context) (*dataio.Batch, error) {
 		return nil, nil
 	}
 	return b, err
+}
+
+// lookAhead reads the next batch while the present one is computed, and starts to pull the rows that
+// only the next one reads, in stores that let it do so.
+func (r *epochRun) lookAhead(ctx context.Context) error {
+	p := pulls{r.m}
+	if !p.canAhead() {
+		return nil
+	}
+	b, err := r.next(ctx)
+	if err != nil || b == nil {
+		return err
+	}
+	r.ahead = b
+	return p.ahead(b)
 }
 
 // goesOn reports whether other workers have a batch n when this one has none.

@@ -95,7 +95,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := m.Bind(f.train.ProvideData(), f.train.ProvideLabel(), bind...); err != nil {
 		return err
 	}
-	if err := m.InitParams(c.init); err != nil {
+	if err := m.net.init(c.init, &m.config, f.rowsElsewhere()); err != nil {
 		return err
 	}
 	if c.optimizer == nil && m.trainer.Updater() == nil {
@@ -184,29 +184,6 @@ func keepLoaded(t *trainer.Trainer, old *optimizer.Updater) (err error) {
 		t.Updater().SetProgress(i, old.Progress(i))
 	}
 	return nil
-}
-
-// batch trains on one batch.
-func (f *fitting) batch(ctx context.Context, b *dataio.Batch, epoch, n int) error {
-	c, m := &f.config, f.m
-	if err := forwardBackward(ctx, m, b); err != nil {
-		return err
-	}
-	if err := m.Update(); err != nil {
-		return err
-	}
-	if m.pipe == nil || m.pipe.scores(m.net.symbol) {
-		if err := m.UpdateMetric(c.metric, b.Label); err != nil {
-			return err
-		}
-	}
-	if c.guard {
-		// Waiting here makes sure that the error of a batch is not taken for the next one's.
-		if err := m.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	return f.log.Batch(epoch, n, f.train.BatchSize())
 }
 
 // finish ends an epoch after its batches: it validates, saves a checkpoint, reports and calls the
@@ -326,7 +303,7 @@ func (c *fitConfig) openStore(ctx context.Context) (*kvstore.KV, error) {
 
 // leave closes the store and the pipeline, if Fit has opened them.
 func (f *fitting) leave(ctx context.Context, failed bool) error {
-	err := f.closeStore()
+	err := f.closeStore(ctx, failed)
 	if p := f.m.pipe; p != nil {
 		err = errors.Join(err, p.leave(ctx, failed))
 	}
@@ -334,11 +311,19 @@ func (f *fitting) leave(ctx context.Context, failed bool) error {
 }
 
 // closeStore closes a store that Fit has opened. Afterwards the module updates its parameters
-// itself.
-func (f *fitting) closeStore() error {
+// itself; it has all rows of them unless it has failed.
+func (f *fitting) closeStore(ctx context.Context, failed bool) error {
 	s := f.m.trainer.Store()
 	if s == nil || !f.owned {
 		return nil
+	}
+	if failed {
+		f.m.net.tables.partial = s.RowKeys()
+	} else if len(s.RowKeys()) > 0 {
+		err := pulls{f.m}.whole(keptTable)
+		if err = errors.Join(err, f.m.Wait(ctx)); err != nil {
+			return errors.Join(err, s.Close())
+		}
 	}
 	f.m.trainer.LeaveStore()
 	return prefixed(s.Close())

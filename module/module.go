@@ -10,6 +10,7 @@ import (
 	"gomx/device"
 	"gomx/dtype"
 	dataio "gomx/io"
+	nd "gomx/ndarray"
 	sym "gomx/symbol"
 	"gomx/trainer"
 )
@@ -44,6 +45,7 @@ type config struct {
 	streams   int
 	replay    bool
 	pipeline  *Pipeline // nil: one process runs the whole network
+	rowIDs    func(b *dataio.Batch) (map[string]*nd.Array, error)
 }
 
 // On places the module on a device, or on several that share the work; the default is device.CPU().

@@ -27,6 +27,7 @@ type network struct {
 	drifted bool         // the devices' auxiliary states differ
 	given   *givenParams // set before there is memory for them
 	inited  bool         // the parameters have values
+	tables  tables       // parameters of which batches read rows
 }
 
 // values holds the parameters and the auxiliary states on one device. Every update refreshes the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -54,6 +55,9 @@ func (n *network) set(g *givenParams) error {
 	if err := n.copyGiven(g); err != nil {
 		return err
 	}
+	if !g.allowMissing {
+		n.tables.partial = nil
+	}
 	n.spreadAll()
 	n.inited = n.inited || !g.allowMissing
 	return nil
@@ -100,13 +104,14 @@ func (m *Module) InitParams(init initializer.Initializer) error {
 	if !m.Bound() {
 		return errNotBound
 	}
-	return m.net.init(init, m.config.seed)
+	return m.net.init(init, &m.config, false)
 }
 
-// init gives values to the parameters and auxiliary states that have none.
-func (n *network) init(init initializer.Initializer, seed uint64) error {
+// init gives values to the parameters and auxiliary states that have none. With elsewhere the
+// servers of a store make the rows of row_sparse parameters.
+func (n *network) init(init initializer.Initializer, c *config, elsewhere bool) error {
 	if n.inited {
-		return nil
+		return n.makeRows(elsewhere)
 	}
 	if init == nil {
 		init = initializer.Uniform{Scale: 0.01}
@@ -122,7 +127,10 @@ func (n *network) init(init initializer.Initializer, seed uint64) error {
 			if part.given[name] != nil || !given.allowMissing {
 				continue
 			}
-			d := initializer.Desc{Name: name, Init: attrs[name], Seed: seed}
+			d := initializer.Desc{Name: name, Init: attrs[name], Seed: c.seed}
+			if n.beginsByRows(name, d, init, c.fixed) {
+				continue
+			}
 			if err := initialize(part.have[name], d, init); err != nil {
 				return fmt.Errorf("module: %w", err)
 			}
@@ -132,6 +140,9 @@ func (n *network) init(init initializer.Initializer, seed uint64) error {
 		if err := n.copyGiven(n.given); err != nil {
 			return err
 		}
+	}
+	if err := n.makeRows(elsewhere); err != nil {
+		return err
 	}
 	n.spreadAll()
 	n.given, n.inited = nil, true
@@ -176,9 +187,13 @@ func initialize(a *nd.Array, d initializer.Desc, init initializer.Initializer) (
 
 // Params returns the parameters and auxiliary states by name. The arrays are the module's own: they
 // change as training goes on. With several devices they are the first device's arrays;
-// use SetParams to change values, because it changes them on all devices.
+// use SetParams to change values, because it changes them on all devices. While a store keeps rows
+// of parameters, all rows are pulled.
 func (m *Module) Params() (args, aux map[string]*nd.Array) {
 	m.net.settleAux()
+	if err := (pulls{m}).whole(math.MaxInt); err != nil {
+		op.Notice("the parameters have old values in some rows: %v", err)
+	}
 	return maps.Clone(m.net.first().args), maps.Clone(m.net.first().aux)
 }
 
@@ -197,6 +212,9 @@ func (m *Module) Save(prefix string, epoch int) error {
 	}
 	if !m.net.inited {
 		return fmt.Errorf("module: saving %s: the parameters have no values yet", prefix)
+	}
+	if err := m.net.whole("Save"); err != nil {
+		return err
 	}
 	if m.pipe != nil {
 		return m.pipe.save(context.Background(), m, prefix, epoch)

@@ -30,6 +30,9 @@ func (m *Module) forward(ctx context.Context, b *dataio.Batch, train bool) error
 		return errors.New("module: the parameters have no values: call InitParams, or " +
 			"SetParams, first")
 	}
+	if err := m.net.whole("Forward"); err != nil {
+		return err
+	}
 	if m.pipe != nil {
 		if train {
 			return errors.New("module: Forward in training in a pipeline: call ForwardBackward")
@@ -41,6 +44,9 @@ func (m *Module) forward(ctx context.Context, b *dataio.Batch, train bool) error
 			return err
 		}
 	} else if err := m.replicas.fits(&m.net, b); err != nil {
+		return err
+	}
+	if err := (pulls{m}).pull(b); err != nil {
 		return err
 	}
 	if err := m.replicas.feed(m.net.fed, b); err != nil {

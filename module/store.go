@@ -14,6 +14,9 @@ import (
 // them up. Parameters without gradients stay out of the store. If the store joins several
 // processes they share the auxiliary states too: a moving average covers the batches of all
 // workers.
+//
+// Of parameters whose gradients are row_sparse a store with servers keeps rows. Gradients are pushed
+// as rows, and Forward pulls the rows that its batch reads.
 func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	if err := m.usable("UseStore"); err != nil {
 		return err
@@ -26,6 +29,13 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	case m.trainer.Updater() == nil:
 		return errors.New("module: UseStore: no optimizer: call InitOptimizer first")
 	}
-	return prefixed(m.trainer.UseStore(ctx, kv, trainer.StoreUse{Grads: gradientsOf(m),
-		Batch: batchSizeOf(m), Aux: m.net.auxStates, Settle: m.net.settleAux}))
+	if err := m.net.whole("UseStore"); err != nil {
+		return err
+	}
+	err := m.trainer.UseStore(ctx, kv, trainer.StoreUse{Grads: gradientsOf(m),
+		Batch: batchSizeOf(m), Aux: m.net.auxStates, Settle: m.net.settleAux, Rows: pulls{m}.use})
+	if err == nil {
+		m.net.tables.made = nil // by the servers
+	}
+	return prefixed(err)
 }

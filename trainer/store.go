@@ -2,9 +2,11 @@ package trainer
 
 import (
 	"context"
+	"errors"
 
 	"gomx/kvstore"
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gomx/optimizer"
 )
 
@@ -29,6 +31,7 @@ type storedKey struct {
 	grad  [1]*nd.Array
 	value []*nd.Array // on every device
 	zero  *nd.Array   // gradient of a batch that this worker does not have, made at the first use
+	rows  *storedRows // nil: the store keeps the parameter as a whole
 }
 
 // StoreUse is everything but parameters and optimizer that a store needs to update parameters.
@@ -40,6 +43,9 @@ type StoreUse struct {
 	Batch  int
 	Aux    func() []AuxState
 	Settle func() // makes auxiliary states equal on all devices
+	// Rows describes parameters of which each batch reads some rows. A store of a job keeps rows of
+	// those whose gradients or values are row_sparse. Nil: the rows of batches are not known.
+	Rows func(name string) RowUse
 }
 
 // UseStore lets a store update the parameters: Step pushes gradients and pulls parameters. Every
@@ -61,10 +67,15 @@ func (t *Trainer) UseStore(ctx context.Context, store kvstore.Store, use StoreUs
 	s := &Store{kv: kv, settle: use.Settle}
 	s.joint, _ = kvstore.As[kvstore.Joint](kv)
 	for i, p := range t.params {
-		if g := use.Grads.Firsts()[p.Name]; g != nil {
-			s.keys = append(s.keys, storedKey{index: i, name: p.Name, grad: [1]*nd.Array{g},
-				value: p.Weights})
+		g := use.Grads.Firsts()[p.Name]
+		if g == nil {
+			continue
 		}
+		k := storedKey{index: i, name: p.Name, grad: [1]*nd.Array{g}, value: p.Weights}
+		if k.rows, err = s.rowsOf(&t.params[i], g, o, use.rows(p.Name)); err != nil {
+			return err
+		}
+		s.keys = append(s.keys, k)
 	}
 	if !optimizer.Elementwise(o) { // so that keys travel whole
 		if err := kv.SetOptimizer(ctx, o); err != nil {
@@ -73,7 +84,12 @@ func (t *Trainer) UseStore(ctx context.Context, store kvstore.Store, use StoreUs
 	}
 	for i := range s.keys {
 		k := &s.keys[i]
-		if err := kv.Init(ctx, k.name, k.value[0]); err != nil {
+		if k.rows != nil {
+			err = s.initRows(ctx, k)
+		} else {
+			err = kv.Init(ctx, k.name, k.value[0])
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -90,10 +106,22 @@ func (t *Trainer) UseStore(ctx context.Context, store kvstore.Store, use StoreUs
 	return t.giveLoaded(ctx)
 }
 
-// pull takes all parameters and auxiliary states from the store.
+// rows describes a parameter.
+func (u *StoreUse) rows(name string) RowUse {
+	if u.Rows == nil {
+		return RowUse{Whole: errors.New("the rows of a batch are not known")}
+	}
+	return u.Rows(name)
+}
+
+// pull takes the parameters that the store keeps as a whole, and the auxiliary states, from the
+// store.
 func (s *Store) pull() error {
 	for i := range s.keys {
 		k := &s.keys[i]
+		if k.rows != nil {
+			continue // PullRows pulls the rows of each batch
+		}
 		if err := s.kv.Pull(k.name, -i, k.value...); err != nil {
 			return err
 		}
@@ -116,7 +144,7 @@ func (t *Trainer) giveLoaded(ctx context.Context) error {
 	return s.load(ctx, states)
 }
 
-// update pushes all gradients and pulls all parameters. Auxiliary states, which are known before
+// update pushes all gradients and pulls the parameters that the store keeps as a whole. Auxiliary states, which are known before
 // the gradients, go first.
 func (s *Store) update(grads map[string]*nd.Array) error {
 	s.settle()
@@ -135,8 +163,12 @@ func (s *Store) update(grads map[string]*nd.Array) error {
 	return nil
 }
 
-// pushPull pushes the gradient of key number i and pulls its value.
+// pushPull pushes the gradient of key number i and pulls its value, unless the store keeps rows.
 func (s *Store) pushPull(k *storedKey, i int) error {
+	if k.rows != nil {
+		k.rows.pushed = true
+		return s.kv.Push(k.name, -i, k.grad[0])
+	}
 	if g := k.grad[0]; g.Storage() != nd.Dense && s.joint != nil {
 		k.grad[0] = densely(g, k.name, s.kv.Name())
 		defer k.grad[0].Close()
@@ -158,6 +190,7 @@ func (s *Store) Joint() kvstore.Joint { return s.joint }
 func (s *Store) Close() error {
 	err := s.kv.Close()
 	s.closeAux()
+	s.closeRows()
 	return err
 }
 
@@ -169,7 +202,8 @@ func (s *Store) Idle() error {
 	}
 	for i := len(s.keys) - 1; i >= 0; i-- {
 		k := &s.keys[i]
-		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.none()}, k.value); err != nil {
+		k.grad[0] = k.none()
+		if err := s.pushPull(k, i); err != nil {
 			return err
 		}
 	}
@@ -179,8 +213,12 @@ func (s *Store) Idle() error {
 // none returns a gradient of zeros.
 func (k *storedKey) none() *nd.Array {
 	if k.zero == nil {
-		v := k.value[0]
-		k.zero = nd.Zeros(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
+		v, stored := k.value[0], nd.Dense
+		if k.rows != nil {
+			stored = nd.RowSparse
+		}
+		k.zero = nd.ZerosOf(stored, v.Shape(), nd.As(v.DType()), nd.On(v.Device()),
+			nd.Using(v.Engine()))
 	}
 	return k.zero
 }
@@ -206,7 +244,12 @@ func (s *Store) states(ctx context.Context) (map[int][]*nd.Array, error) {
 func (s *Store) load(ctx context.Context, states map[int][]*nd.Array) error {
 	var list []kvstore.State
 	for i := range s.keys {
-		if arrays := states[s.keys[i].index]; len(arrays) > 0 {
+		arrays := states[s.keys[i].index]
+		if s.keys[i].rows != nil && len(arrays) > 0 {
+			op.Notice("the states of %s are not loaded: %v", s.keys[i].name, errRowStates)
+			continue
+		}
+		if len(arrays) > 0 {
 			list = append(list, kvstore.State{Key: s.keys[i].name, Arrays: arrays})
 		}
 	}

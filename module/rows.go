@@ -1,0 +1,335 @@
+package module
+
+import (
+	"fmt"
+	"slices"
+
+	"gomx/initializer"
+	dataio "gomx/io"
+	"gomx/kvstore"
+	"gomx/kvstore/rows"
+	nd "gomx/ndarray"
+	"gomx/op"
+	sym "gomx/symbol"
+	"gomx/trainer"
+)
+
+// RowIDs gives a function that returns, by the names of parameters, the numbers of the rows that a
+// batch reads. The module pulls them before the batch from a store that keeps rows. It finds the
+// rows of other parameters itself: the numbers that Embedding and take look up, and the columns of
+// csr matrices that parameters are multiplied by.
+//
+// MXNet: sparse_row_id_fn of Module.prepare.
+func RowIDs(f func(b *dataio.Batch) (map[string]*nd.Array, error)) Option {
+	return func(c *config) { c.rowIDs = f }
+}
+
+// pulls brings the rows that batches read from a store that keeps rows of parameters.
+type pulls struct{ m *Module }
+
+// tables is a network's part in the rows of parameters.
+type tables struct {
+	readers map[*sym.Symbol]map[string]*trainer.RowReader // by network, then parameter
+	made    map[string]rowStart                           // row_sparse parameters without values
+	// row_sparse parameters with the rows of some batches only, after the store with the others has
+	// been closed
+	partial []string
+}
+
+// reader returns the reader of a parameter in a network, nil if the network does not have the
+// parameter. The error says why the rows of a batch are not known.
+func (p pulls) reader(s *sym.Symbol, name string) (*trainer.RowReader, error) {
+	net := &p.m.net
+	if r, ok := net.tables.readers[s][name]; ok {
+		return r, nil
+	}
+	args := p.m.replicas.current.first().Args
+	stored := func(v *op.Node) op.Storage {
+		if a := args[v.Name]; a != nil {
+			return a.Storage()
+		}
+		return nd.Dense
+	}
+	data := func(v *op.Node) bool { return slices.Contains(net.dataNames, v.Name) }
+	var r *trainer.RowReader
+	for _, v := range s.Nodes() {
+		if !v.IsVar() || v.Name != name {
+			continue
+		}
+		var err error
+		if r, err = trainer.NewRowReader(s.Entries(), v, args[name].Shape()[0], data,
+			stored); err != nil {
+			return nil, fmt.Errorf("%w: module.RowIDs says which ones a batch reads", err)
+		}
+	}
+	if net.tables.readers == nil {
+		net.tables.readers = map[*sym.Symbol]map[string]*trainer.RowReader{}
+	}
+	if net.tables.readers[s] == nil {
+		net.tables.readers[s] = map[string]*trainer.RowReader{}
+	}
+	net.tables.readers[s][name] = r
+	return r, nil
+}
+
+// use describes a parameter for a store.
+func (p pulls) use(name string) (u trainer.RowUse) {
+	if start, ok := p.m.net.tables.made[name]; ok {
+		u.Made = &start.Init
+	}
+	if p.m.config.rowIDs == nil {
+		_, u.Whole = p.reader(p.m.net.symbol, name)
+	}
+	return u
+}
+
+// of finds the rows of the parameters that a batch reads, in ascending order.
+func (p pulls) of(b *dataio.Batch, names []string) (map[string][]int64, error) {
+	out, err := p.given(b, names)
+	if err != nil {
+		return nil, err
+	}
+	s, fed := p.m.net.symbol, p.m.net.fed
+	if p.m.buckets != nil {
+		bk, err := p.m.buckets.of(p.m, b.Bucket)
+		if err != nil {
+			return nil, err
+		}
+		s, fed = bk.symbol, bk.fed
+	}
+	value := func(v *op.Node) *nd.Array {
+		i := slices.IndexFunc(fed, func(f feed) bool { return f.name == v.Name })
+		if i < 0 {
+			return nil
+		}
+		return fed[i].of(b)
+	}
+	cache := trainer.RowCache{}
+	for _, name := range names {
+		if out[name] != nil {
+			continue
+		}
+		r, err := p.reader(s, name)
+		if err == nil && r != nil {
+			out[name], err = r.Read(value, cache)
+		}
+		if err != nil {
+			return nil, prefixed(err)
+		}
+	}
+	return out, nil
+}
+
+// given returns the rows that the function of RowIDs gives.
+func (p pulls) given(b *dataio.Batch, names []string) (map[string][]int64, error) {
+	out := map[string][]int64{}
+	if p.m.config.rowIDs == nil {
+		return out, nil
+	}
+	given, err := p.m.config.rowIDs(b)
+	if err != nil {
+		return nil, fmt.Errorf("module: RowIDs: %w", err)
+	}
+	for name, a := range given {
+		if !slices.Contains(names, name) {
+			continue
+		}
+		rows := p.m.net.first().args[name].Shape()[0]
+		if out[name], err = trainer.RowNumbers(a, rows); err != nil {
+			return nil, fmt.Errorf("module: RowIDs: %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// pull pulls the rows that a batch reads from a store that keeps rows.
+func (p pulls) pull(b *dataio.Batch) error {
+	s := p.m.trainer.Store()
+	if s == nil {
+		return nil
+	}
+	names := s.RowKeys()
+	if len(names) == 0 {
+		return nil
+	}
+	ids, err := p.of(b, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if ids[name] == nil {
+			continue // the network of this bucket does not have the parameter
+		}
+		if err := s.PullRows(name, ids[name]); err != nil {
+			return prefixed(err)
+		}
+	}
+	return nil
+}
+
+// ahead pulls rows of the batch after the present one.
+func (p pulls) ahead(b *dataio.Batch) error {
+	s := p.m.trainer.Store()
+	names := s.RowKeys()
+	ids, err := p.of(b, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if ids[name] == nil {
+			continue
+		}
+		if err := s.PullAhead(name, ids[name]); err != nil {
+			return prefixed(err)
+		}
+	}
+	return nil
+}
+
+// canAhead reports whether rows can be pulled before the present batch has been pushed.
+func (p pulls) canAhead() bool {
+	s := p.m.trainer.Store()
+	return s != nil && !s.KV().Sums() && len(s.RowKeys()) > 0
+}
+
+// keptTable is the size in bytes of the row_sparse parameters that a process has whole when the
+// store with their rows is closed.
+const keptTable = 256 << 20
+
+// whole pulls all rows of the parameters that a store keeps by rows, if they are not larger than
+// limit.
+func (p pulls) whole(limit int) error {
+	s := p.m.trainer.Store()
+	if s == nil {
+		return nil
+	}
+	left, err := s.PullWhole(limit)
+	p.m.net.tables.partial = left
+	return prefixed(err)
+}
+
+// whole reports parameters of which the module does not have all rows.
+func (n *network) whole(call string) error {
+	if len(n.tables.partial) == 0 {
+		return nil
+	}
+	return fmt.Errorf("module: %s: the module has rows of %s for the last batch only, the store "+
+		"with the others has been closed", call, quoted(n.tables.partial))
+}
+
+// rowsElsewhere reports whether the store of Fit keeps the rows of row_sparse parameters, so that no
+// process needs all of them.
+func (f *fitting) rowsElsewhere() bool {
+	c := &f.config
+	if f.m.pipe != nil {
+		return false
+	}
+	if c.kv == nil {
+		return c.kind.Job
+	}
+	_, keeps := kvstore.As[kvstore.RowKeeper](c.kv)
+	_, joint := kvstore.As[kvstore.Joint](c.kv)
+	return keeps && joint
+}
+
+// rowInit returns the way in which a store begins the rows of a parameter; ok is false if rows
+// depend on each other or on more than their numbers.
+func rowInit(init initializer.Initializer, d initializer.Desc) (in rows.Init, ok bool) {
+	if d.Init != "" {
+		var err error
+		if init, err = initializer.Parse(d.Init); err != nil {
+			return in, false
+		}
+	}
+	in.Seed = d.Seed
+	switch i := init.(type) {
+	case initializer.Zero:
+	case initializer.One:
+		in.Scale = 1
+	case initializer.Constant:
+		in.Scale = i.Value
+	case initializer.Uniform:
+		in.Kind, in.Scale = rows.KindUniform, i.Scale
+		if i.Scale == 0 {
+			in.Scale = 0.07
+		}
+	case initializer.Normal:
+		in.Kind, in.Scale = rows.KindNormal, i.Sigma
+		if i.Sigma == 0 {
+			in.Scale = 0.01
+		}
+	default:
+		return in, false
+	}
+	return in, true
+}
+
+// rowStart says how the rows of a row_sparse parameter begin.
+type rowStart struct {
+	rows.Init
+	number int // of the parameter's key in a store
+}
+
+// beginsByRows notes that a parameter is row_sparse and has rows of which each can be made alone.
+func (n *network) beginsByRows(name string, d initializer.Desc, init initializer.Initializer,
+	fixed []string) bool {
+	a := n.first().args[name]
+	if a == nil || a.Storage() != nd.RowSparse || slices.Contains(fixed, name) {
+		return false
+	}
+	in, ok := rowInit(init, d)
+	if !ok {
+		return false
+	}
+	start := rowStart{Init: in}
+	for _, p := range n.params {
+		if p == name {
+			break
+		}
+		if !slices.Contains(fixed, p) {
+			start.number++
+		}
+	}
+	if n.tables.made == nil {
+		n.tables.made = map[string]rowStart{}
+	}
+	n.tables.made[name] = start
+	return true
+}
+
+// makeRows makes the rows of the parameters that beginsByRows has noted, unless the servers of a
+// store do so.
+func (n *network) makeRows(elsewhere bool) error {
+	if elsewhere {
+		return nil
+	}
+	for name, start := range n.tables.made {
+		if err := makeRows(n.first().args[name], start.Init, start.number); err != nil {
+			return fmt.Errorf("module: values of %s: %w", name, err)
+		}
+		n.spread(name)
+	}
+	n.tables.made = nil
+	return nil
+}
+
+// makeRows gives a row_sparse parameter the rows that the servers of a store would make. Number is
+// the number of its key.
+func makeRows(a *nd.Array, in rows.Init, number int) error {
+	c := op.NewSparse(op.RowSparse, a.DType(), a.Shape().Clone())
+	if in.Scale != 0 {
+		c.Room(a.Shape()[0])
+	}
+	row := c.Row() * a.DType().Size()
+	for i := range c.Indices {
+		c.Indices[i] = int64(i)
+		in.Fill(c.Bytes()[i*row:(i+1)*row], a.DType(), uint32(number), uint64(i))
+	}
+	whole, err := nd.FromContent(c, nd.Using(a.Engine()))
+	if err != nil {
+		return err
+	}
+	defer whole.Close()
+	whole.CopyInto(a)
+	return nil
+}
