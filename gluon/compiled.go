@@ -12,6 +12,7 @@ import (
 	"gomx/graph"
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/trainer"
 )
 
 // compiled is a network traced and compiled for one kind of arguments.
@@ -29,8 +30,9 @@ type compiled struct {
 	args   []int        // positions of the inputs whose gradients are computed
 	record bool         // calls are recorded on a tape
 
-	mu   sync.Mutex
-	ones []*nd.Array // arrays of ones like the outputs, made when they are needed; guarded by mu
+	mu      sync.Mutex                 // guards the fields below
+	ones    []*nd.Array                // arrays of ones like the outputs, made when they are needed
+	readers map[int]*trainer.RowReader // by captured array
 }
 
 // holding is a captured array. If it holds the values of a parameter, the graph is out of date when
@@ -130,7 +132,7 @@ func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 	}
 	owners := map[*nd.Array]*Param{}
 	for _, p := range h.params().All() {
-		for _, a := range p.All() {
+		for _, a := range p.values() {
 			owners[a] = p
 		}
 	}
@@ -194,6 +196,9 @@ func (c *compiled) sparse(in []*nd.Array) string {
 
 // run calls the compiled network and records the call.
 func (c *compiled) run(in []*nd.Array) ([]*nd.Array, error) {
+	if err := c.pullRows(in); err != nil {
+		return nil, err
+	}
 	dev, eng := in[0].Device(), in[0].Engine()
 	r := &recorded{c: c}
 	r.plain = append(r.few[:0], make([]*nd.Array, len(c.outs))...)

@@ -54,6 +54,7 @@ type Param struct {
 	name   string     // structural name, of the first block that was asked for its parameters
 	start  *start     // nil: Init has not been called
 	arrays atomic.Pointer[[]*nd.Array]
+	rows   paramRows
 }
 
 // start says how a parameter gets its first values.
@@ -110,6 +111,15 @@ func (p *Param) called() string {
 // are found in extents, which has a number for each axis; without extents the shape must be known.
 // It panics with *op.Error if the parameter has no values there.
 func (p *Param) At(x *nd.Array, extents ...int) *nd.Array {
+	p.rows.reads.Or(readWhole)
+	if !x.Traced() {
+		p.settle()
+	}
+	return p.at(x, extents)
+}
+
+// at is At without a look at the rows.
+func (p *Param) at(x *nd.Array, extents []int) *nd.Array {
 	list := p.arrays.Load()
 	if list == nil {
 		list = p.make(extents)
@@ -272,6 +282,7 @@ func (p *Param) Set(values *nd.Array) (err error) {
 
 // Data returns the values on the first device, nil before there are some.
 func (p *Param) Data() *nd.Array {
+	p.settle()
 	if list := p.values(); len(list) > 0 {
 		return list[0]
 	}
@@ -296,7 +307,10 @@ func (p *Param) merged() *nd.Array {
 }
 
 // All returns the values on all devices, nil before there are some.
-func (p *Param) All() []*nd.Array { return slices.Clone(p.values()) }
+func (p *Param) All() []*nd.Array {
+	p.settle()
+	return slices.Clone(p.values())
+}
 
 // values is All; the result must not be changed.
 func (p *Param) values() []*nd.Array {
@@ -308,8 +322,8 @@ func (p *Param) values() []*nd.Array {
 
 // Grad returns the gradient on the first device, nil if there is none.
 func (p *Param) Grad() *nd.Array {
-	if a := p.Data(); a != nil {
-		return a.Grad()
+	if list := p.values(); len(list) > 0 {
+		return list[0].Grad()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package gluon
 
 import (
+	"errors"
 	"fmt"
 
 	"gomx/kvstore"
@@ -120,8 +121,12 @@ func (t *Trainer) enter(kv *kvstore.KV) error {
 	if t.factor == 0 {
 		t.factor = 1
 	}
-	return t.core.UseStore(c.ctx, kv, trainer.StoreUse{Grads: t.all(), Aux: t.states,
-		Settle: t.averageStates})
+	if err := t.core.UseStore(c.ctx, kv, trainer.StoreUse{Grads: t.all(), Aux: t.states,
+		Settle: t.averageStates, Rows: t.rowUse}); err != nil {
+		return err
+	}
+	t.keepRows()
+	return nil
 }
 
 // all returns the gradients of all parameters that are trained, fresh or not.
@@ -163,7 +168,7 @@ func (t *Trainer) Close() error {
 	t.owned = nil
 	var err error
 	if s := t.core.Store(); s != nil {
-		err = s.Close()
+		err = errors.Join(t.leaveRows(), s.Close())
 	} else {
 		err = kv.Close()
 	}

@@ -81,7 +81,7 @@ func (e *Embedding) Forward(x *nd.Array) *nd.Array {
 		e.Declare()
 	}
 	call := e.Enter(e, x)
-	return call.Leave(nd.Embedding(x, e.Weight.At(x), nd.EmbeddingParams{InputDim: e.Rows,
+	return call.Leave(nd.Embedding(x, e.Weight.Rows(x, x), nd.EmbeddingParams{InputDim: e.Rows,
 		OutputDim: e.Units, DType: e.Weight.DType,
 		SparseGrad: e.SparseGrad && x.Device().Kind == device.KindCPU}))
 }
