@@ -12,7 +12,7 @@ import (
 
 	dataio "gomx/io"
 	"gomx/kvstore"
-	nd "gomx/ndarray"
+	"gomx/metric"
 )
 
 // Clicks is a made-up log of advertisements that were shown and clicked or not. A sample has one
@@ -142,7 +142,10 @@ func (c ClickFiles) Open(kv *kvstore.KV) (train, test *dataio.TextIter, err erro
 	if train, err = dataio.LibSVMIter(c.LibSVMConfig); err != nil {
 		return nil, nil, err
 	}
-	if workers > 1 && kv.Sums() {
+	if workers == 1 {
+		rank = 0 // the files are this worker's part already
+	}
+	if c.NumParts == 0 {
 		err = train.Shard(rank, workers)
 	}
 	if err == nil {
@@ -155,22 +158,16 @@ func (c ClickFiles) Open(kv *kvstore.KV) (train, test *dataio.TextIter, err erro
 	return train, test, nil
 }
 
-// MeanLoss returns the mean loss of all samples; losses computes the losses of a batch.
-func MeanLoss(it *dataio.TextIter, losses func(x, label *nd.Array) (*nd.Array, error)) (
-	mean float64, err error) {
-	for b, err := range it.Epoch() {
-		if err != nil {
-			return 0, err
+// LogLoss is the mean of the negative logarithms of the probabilities that a model gives to labels of
+// 0 and 1.
+func LogLoss() metric.Metric {
+	return metric.Custom("loss", func(label, pred []float32) (sum float64, n int) {
+		for i, p := range pred {
+			if label[i] == 0 {
+				p = 1 - p
+			}
+			sum -= math.Log(float64(p))
 		}
-		list, err := losses(b.Data[0], b.Label[0])
-		if err != nil {
-			return 0, err
-		}
-		sum, err := list.Slice(0, it.BatchSize()-b.Pad).Sum().Item()
-		if err != nil {
-			return 0, err
-		}
-		mean += sum / float64(it.Samples())
-	}
-	return mean, nil
+		return sum, len(pred)
+	})
 }

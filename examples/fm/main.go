@@ -1,7 +1,7 @@
 // Fm trains a factorization machine on sparse samples in LibSVM's format (Rendle, 2010): every
-// column has a weight, and every pair of columns has the product of their factors as a weight. Both
-// live in a store as rows; a step pulls the rows that its batch has elements for, and pushes their
-// gradients. Servers make a row of factors when it is touched first:
+// column has a weight, and every pair of columns has the product of their factors as a weight. In a
+// job both live on the servers as rows; a step pulls the rows that its batch has elements for, and
+// pushes their gradients. Servers make a row of factors when it is touched first:
 //
 //	go build -o fm ./examples/fm
 //	gomx launch -n 3 -s 2 -- ./fm -kvstore dist_async -features 10000000
@@ -11,19 +11,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 
-	"gomx/autograd"
-	"gomx/dtype"
 	"gomx/examples/data"
+	"gomx/initializer"
 	dataio "gomx/io"
 	"gomx/kvstore"
-	"gomx/kvstore/rows"
 	"gomx/launch"
+	"gomx/module"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
+	sym "gomx/symbol"
 )
 
 type options struct {
@@ -53,98 +52,45 @@ func main() {
 	})
 }
 
-// machine is p(click) = 1/(1+exp(-score)). The arrays hold the values that the last batch needed,
-// and their gradients.
-type machine struct {
-	kv                    *kvstore.KV
-	weight, factors, bias *nd.Array // (columns, 1), (columns, rank) and (1,)
-}
-
-// begin puts weights of zeros and random factors into the store.
-func (m *machine) begin(ctx context.Context, o options) error {
-	shape := nd.Shape{o.DataShape[0], o.rank}
-	m.weight, m.bias = nd.ZerosOf(nd.RowSparse, nd.Shape{shape[0], 1}), nd.Zeros(nd.Shape{1})
-	m.factors = nd.ZerosOf(nd.RowSparse, shape)
-	for _, a := range []*nd.Array{m.weight, m.factors, m.bias} {
-		a.AttachGrad()
-	}
-	err := errors.Join(m.kv.SetOptimizer(ctx, optimizer.AdaGrad{LR: o.lr}),
-		m.kv.Init(ctx, "weight", m.weight), m.kv.Init(ctx, "bias", m.bias))
-	if err != nil {
-		return err
-	}
-	if k, err := kvstore.Need[kvstore.RowKeeper](m.kv, "InitRows"); err == nil {
-		return k.InitRows(ctx, "factors", kvstore.RowsSpec{Shape: shape, DType: dtype.Float32,
-			Init: rows.Init{Kind: rows.KindNormal, Scale: 0.05, Seed: 1}})
-	}
-	return m.kv.Init(ctx, "factors", nd.Normal(0, 0.05, shape, nd.Seed(1)).ToStorage(nd.RowSparse))
-}
-
-// losses pulls the weights of a batch and returns the loss of each sample.
-func (m *machine) losses(tape *autograd.Tape, x, label *nd.Array) (*nd.Array, error) {
-	columns, err := x.Indices()
-	if err != nil {
-		return nil, err
-	}
-	ids := []*nd.Array{nd.FromSlice(columns)}
-	if err := errors.Join(m.kv.RowSparsePull("weight", 0, ids, []*nd.Array{m.weight}),
-		m.kv.RowSparsePull("factors", 0, ids, []*nd.Array{m.factors}),
-		m.kv.Pull("bias", 0, m.bias)); err != nil {
-		return nil, err
-	}
-	dot := func(x, w *nd.Array) *nd.Array { return nd.Dot(x, w, nd.DotParams{}) }
-	v := tape.Watch(m.factors)
+// network is p(click) = 1/(1+exp(-score)), where score has a weight of each column and the product
+// of the factors of each pair of columns.
+func network(features, rank int) *sym.Symbol {
+	stored := sym.StorageType(sym.StorageRowSparse)
+	dot := func(x, w *sym.Symbol) *sym.Symbol { return sym.Dot(x, w, sym.DotParams{}) }
+	x := sym.Var("data", sym.StorageType(sym.StorageCSR))
+	w := sym.Var("weight", sym.Shape(features, 1), stored)
+	v := sym.Var("factors", sym.Shape(features, rank), stored,
+		sym.Init(`["normal", {"sigma": 0.05}]`))
 	// The products of all pairs add up to half of (square of the sum - sum of the squares).
-	pairs := nd.Square(dot(x, v)).Sub(dot(nd.Square(x), nd.Square(v))).Sum(1).MulScalar(0.5)
-	linear := nd.BroadcastAdd(dot(x, tape.Watch(m.weight)).Reshape(-1), tape.Watch(m.bias))
-	score := linear.Add(pairs)
-	return nd.Activation(score, nd.ActivationParams{ActType: "softrelu"}).Sub(label.Mul(score)), nil
-}
-
-// step trains on a batch.
-func (m *machine) step(b *dataio.Batch) error {
-	losses, err := m.losses(autograd.Train(), b.Data[0], b.Label[0])
-	if err != nil {
-		return err
-	}
-	losses.Mean().Backward()
-	return errors.Join(m.kv.Push("weight", 0, m.weight.Grad()),
-		m.kv.Push("factors", 0, m.factors.Grad()), m.kv.Push("bias", 0, m.bias.Grad()))
+	columns := sym.ReduceParams{Axis: []int{1}, KeepDims: true}
+	squares := dot(sym.Square(x), sym.SquareSum(v, sym.SquareSumParams(columns)))
+	pairs := sym.ElemwiseSub(sym.Sum(sym.Square(dot(x, v)), columns), squares)
+	score := sym.ElemwiseAdd(sym.BroadcastAdd(dot(x, w), sym.Var("bias", sym.Shape(1, 1))),
+		sym.MulScalar(pairs, sym.ScalarParams{Scalar: 0.5}))
+	return sym.LogisticRegressionOutput(score, sym.RegressionParams{}, sym.Name("softmax"))
 }
 
 // run trains the model and returns its mean loss over the validation samples.
 func run(ctx context.Context, o options) (loss float64, err error) {
-	m := &machine{}
-	if m.kv, err = kvstore.Open(ctx, o.store); err != nil {
+	kv, err := kvstore.Open(ctx, o.store)
+	if err != nil {
 		return 0, err
 	}
-	defer m.kv.Close()
+	defer kv.Close()
 	train, test, err := data.ClickFiles{LibSVMConfig: o.LibSVMConfig, Test: o.test, Folder: o.out,
-		Clicks: data.Clicks{Fields: 10, Rank: 4, Seed: 1}, Samples: o.samples}.Open(m.kv)
+		Clicks: data.Clicks{Fields: 10, Rank: 4, Seed: 1}, Samples: o.samples}.Open(kv)
 	if err != nil {
 		return 0, err
 	}
 	defer train.Close()
 	defer test.Close()
-	if err := m.begin(ctx, o); err != nil {
-		return 0, err
-	}
-	for epoch := range o.epochs {
-		for b, err := range dataio.Epoch(ctx, train) {
-			if err == nil {
-				err = m.step(b)
-			}
-			if err != nil {
-				return 0, err
-			}
-		}
-		loss, err = data.MeanLoss(test, func(x, label *nd.Array) (*nd.Array, error) {
-			return m.losses(autograd.Predict(), x, label)
-		})
-		if err != nil {
-			return 0, err
-		}
-		fmt.Printf("worker %d, epoch %d: validation loss %.4f\n", m.kv.Rank(), epoch, loss)
-	}
-	return loss, nil
+	err = module.New(network(o.DataShape[0], o.rank)).Fit(ctx, train, module.Epochs(o.epochs),
+		module.StoreWith(kv), module.Init(initializer.Zero{}),
+		module.Optimize(optimizer.AdaGrad{LR: o.lr}), module.Metric(data.LogLoss()),
+		module.Validate(test), module.OnEpoch(func(e *module.EpochEnd) error {
+			loss, _ = e.Validation.Get("loss")
+			fmt.Printf("worker %d, epoch %d: validation loss %.4f\n", kv.Rank(), e.Epoch, loss)
+			return nil
+		}))
+	return loss, err
 }
