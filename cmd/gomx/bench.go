@@ -33,6 +33,11 @@ prints the command that installs a missing peer. With --docs FOLDER it updates t
 FOLDER/benchmarks.md and the picture FOLDER/platforms.svg; FOLDER/platforms.json keeps the
 figures, so that a part of them can be measured again.
 
+The suite sparse-train trains a linear classifier and a factorization machine with a million
+features on three workers and two servers, in gomx and in mxnet, in step and asynchronously. Its
+lines linear and fm compare the faster of both stores; lines that end in .memory have the resident
+memory of a worker.
+
 The suite oddconvs measures the processor time, user and system, of convolutions with odd numbers
 of channels. It measures a tenth of its lines, chosen by --seed, or every line with --all. A line
 below 0.9 is measured once more at the end, alone.

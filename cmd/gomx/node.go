@@ -48,3 +48,16 @@ func platformCommand() *cobra.Command {
 		},
 	}
 }
+
+// sparseTrainCommand is the hidden command that the suite sparse-train runs for each of its
+// processes.
+func sparseTrainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    bench.SparseTrainCommand + " PLAN",
+		Hidden: true,
+		Args:   exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.RunSparseTrain(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+}

@@ -33,7 +33,7 @@ func runPlatforms(ctx context.Context, c *Config) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := peerScripts(dir); err != nil {
+	if err := peerScripts(dir, "platforms"); err != nil {
 		return err
 	}
 	printHeader(c)

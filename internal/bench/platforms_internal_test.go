@@ -251,7 +251,7 @@ func TestPlatformCases(t *testing.T) {
 // not a figure.
 func TestATimeThatCannotBe(t *testing.T) {
 	for _, said := range []string{"end\t-0.5\t100", "end\t1\t0", "end\tNaN\t100"} {
-		r := newPlatformRun(&platformPlan{Workers: 1})
+		r := newPlatformRun()
 		r.line("begin")
 		r.line(said)
 		if s, err := r.finish(1); err == nil || !strings.Contains(err.Error(), "want both above 0") {

@@ -34,7 +34,6 @@ const platformJobTime = 10 * time.Minute
 
 // platformRun collects the output of the workers of a job while their processes are sampled.
 type platformRun struct {
-	plan  *platformPlan
 	watch *processWatch
 
 	mu     sync.Mutex
@@ -47,8 +46,8 @@ type platformRun struct {
 	err    error
 }
 
-func newPlatformRun(p *platformPlan) *platformRun {
-	return &platformRun{plan: p, watch: watchProcesses(100 * time.Millisecond)}
+func newPlatformRun() *platformRun {
+	return &platformRun{watch: watchProcesses(100 * time.Millisecond)}
 }
 
 // line parses one line of a worker: check with loss and accuracy, begin, or end with seconds and
@@ -134,7 +133,7 @@ func runPlatform(ctx context.Context, p *platformPlan) (platformSide, error) {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, platformJobTime)
 	defer cancel()
-	r := newPlatformRun(p)
+	r := newPlatformRun()
 	var said bytes.Buffer
 	l := launch.Local{Program: []string{exe, PlatformCommand, string(plan)}, Workers: p.Workers,
 		Servers: 1, Restarts: -1, Dir: dir,

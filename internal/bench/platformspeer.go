@@ -58,14 +58,14 @@ func checkPlatformPeer(ctx context.Context, p Peer) error {
 	return nil
 }
 
-// peerScripts writes the scripts of the suite into a folder.
-func peerScripts(dir string) error {
+// peerScripts writes the scripts of a suite into a folder: those whose names begin with it.
+func peerScripts(dir, suite string) error {
 	names, err := scripts.ReadDir("peers")
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if !strings.HasPrefix(n.Name(), "platforms_") {
+		if !strings.HasPrefix(n.Name(), suite+"_") {
 			continue
 		}
 		text, err := scripts.ReadFile("peers/" + n.Name())
@@ -81,14 +81,18 @@ func peerScripts(dir string) error {
 
 // peerJob is a running job of a peer.
 type peerJob struct {
-	ctx    context.Context
-	peer   Peer
-	dir    string // folder of the scripts
-	plan   string
-	run    *platformRun
-	env    []string
-	port   int
-	speak  int // number of workers that print
+	ctx   context.Context
+	peer  Peer
+	dir   string // folder of the scripts
+	plan  string
+	run   *platformRun
+	env   []string
+	port  int
+	speak int // number of workers that print
+
+	servers int
+	main    string // script of mxnet's processes
+
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 
@@ -103,14 +107,20 @@ func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string,
 	if err != nil {
 		return platformSide{}, err
 	}
+	return runPeerJob(ctx, v, &peerJob{peer: p, dir: dir, plan: string(text), speak: plan.Workers,
+		servers: 1, main: "platforms_mxnet.py"}, platformPeers[p.Name].start)
+}
+
+// runPeerJob runs a job that start starts.
+func runPeerJob(ctx context.Context, v variant, j *peerJob, start func(j *peerJob) error) (
+	side platformSide, err error) {
 	ctx, cancel := context.WithTimeout(ctx, platformJobTime)
 	defer cancel()
-	j := &peerJob{ctx: ctx, peer: p, dir: dir, plan: string(text), run: newPlatformRun(plan),
-		env: v.env, speak: plan.Workers, cancel: cancel}
-	if j.port, err = freePorts(1 + plan.Workers); err != nil {
+	j.ctx, j.cancel, j.env, j.run = ctx, cancel, v.env, newPlatformRun()
+	if j.port, err = freePorts(1 + j.speak); err != nil {
 		return platformSide{}, err
 	}
-	err = platformPeers[p.Name].start(j)
+	err = start(j)
 	if err != nil {
 		cancel()
 	}
@@ -120,7 +130,8 @@ func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string,
 	timeout := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	cancel() // the other processes are no longer needed
 	j.wg.Wait()
-	side, missing := j.run.finish(j.speak)
+	var missing error
+	side, missing = j.run.finish(j.speak)
 	switch {
 	case j.err != nil: // comes first: it may be the reason why another process could not start
 		return side, j.err
@@ -174,19 +185,22 @@ func (j *peerJob) process(name string, env []string, args ...string) error {
 
 func (j *peerJob) script(name string) string { return filepath.Join(j.dir, name) }
 
-// startMXNet starts scheduler, server and workers.
+// startMXNet starts scheduler, servers and workers.
 func startMXNet(j *peerJob) error {
 	env := []string{"DMLC_PS_ROOT_URI=127.0.0.1", "DMLC_PS_ROOT_PORT=" + strconv.Itoa(j.port),
-		"DMLC_INTERFACE=lo",
-		"DMLC_NUM_WORKER=" + strconv.Itoa(j.speak), "DMLC_NUM_SERVER=1"}
-	names := []string{"scheduler", "server 0"}
+		"DMLC_INTERFACE=lo", "DMLC_NUM_WORKER=" + strconv.Itoa(j.speak),
+		"DMLC_NUM_SERVER=" + strconv.Itoa(j.servers)}
+	names := []string{"scheduler"}
+	for i := range j.servers {
+		names = append(names, fmt.Sprint("server ", i))
+	}
 	for i := range j.speak {
 		names = append(names, fmt.Sprint("worker ", i))
 	}
 	for _, name := range names {
 		role, _, _ := strings.Cut(name, " ")
 		if err := j.process(name, append(env[:len(env):len(env)], "DMLC_ROLE="+role),
-			j.script("platforms_mxnet.py"), j.plan); err != nil {
+			j.script(j.main), j.plan); err != nil {
 			return err
 		}
 	}
