@@ -36,6 +36,12 @@ func (r *RowsSpec) check(key string) error {
 	return nil
 }
 
+// of describes the rows of a key.
+func (r *RowsSpec) of(key uint32) rows.Spec {
+	return rows.Spec{Key: key, Rows: uint64(r.Shape[0]), Row: r.Shape[1:].Size() * r.DType.Size(),
+		DType: r.DType, Init: r.Init}
+}
+
 // distRows is the part of a dist store that is about sparse keys.
 type distRows struct{ store *dist }
 
@@ -68,7 +74,8 @@ func (s *distRows) initStored(ctx context.Context, key string, value *nd.Array) 
 }
 
 // initRows makes a sparse key that begins with some rows.
-func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, first []uint64, value []byte,
+func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, first []uint64,
+	value []byte,
 	eng *engine.Engine) error {
 	if err := spec.check(key); err != nil {
 		return err
@@ -77,15 +84,16 @@ func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, firs
 		eng = engine.Default()
 	}
 	k := &distKey{store: s.store, name: key, shape: spec.Shape.Clone(), dtype: spec.DType, eng: eng}
-	k.sparse = &rows.Spec{Rows: uint64(spec.Shape[0]), Row: spec.Shape[1:].Size() *
-		spec.DType.Size(), DType: spec.DType, Init: spec.Init}
+	of := spec.of(0)
+	k.sparse = &of
 	if o := s.store.optimizer(); o != nil {
 		if err := worksOnRows(o, k); err != nil {
 			return err
 		}
 	}
-	return s.store.create(ctx, k, worker.KeySpec{DType: spec.DType, Direct: !s.store.sync, Sparse: k.sparse,
-		First: first, CacheRows: cacheRows}, value)
+	return s.store.create(ctx, k, worker.KeySpec{DType: spec.DType, Direct: !s.store.sync,
+		Sparse: k.sparse,
+		First:  first, CacheRows: cacheRows}, value)
 }
 
 // worksOnRows returns an error if an optimizer cannot change single rows of a key.

@@ -24,6 +24,7 @@ type local struct {
 	mu      sync.Mutex
 	keys    map[string]*localKey
 	order   []string
+	tables  int
 	updater *optimizer.Updater
 	method  compress.Method
 	closed  bool
@@ -115,15 +116,15 @@ func (s *local) pull(key string, out []*nd.Array) error {
 	return nil
 }
 
-// InitRows implements RowKeeper. The store of one process holds all rows from the beginning, with the
-// values that servers would make at the first touch.
+// InitRows implements RowKeeper. The store of one process holds all rows from the beginning, with
+// the values that servers would make at the first touch.
 func (s *local) InitRows(ctx context.Context, key string, spec RowsSpec) (err error) {
 	defer op.Recover(&err)
 	if err := spec.check(key); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	number := uint32(len(s.order))
+	number := uint32(len(s.order) + s.tables)
 	s.mu.Unlock()
 	all := op.NewSparse(op.RowSparse, spec.DType, spec.Shape.Clone())
 	if spec.Init.Scale != 0 {

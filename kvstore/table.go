@@ -10,6 +10,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/rows"
 	"gomx/op"
 )
 
@@ -24,6 +25,9 @@ type Table = TableOf[float32]
 // once. The kind of the store decides which additions of other workers a Get sees: all of their
 // earlier steps with dist_sync, all but the last Staleness steps with dist_ssp, and all that have
 // arrived with dist_async.
+//
+// Servers hold a table as they hold the keys of InitRows: a row exists from the first addition on,
+// and takes no memory before.
 //
 // Its methods may be called from any goroutine.
 type TableOf[T Cell] struct {
@@ -41,28 +45,37 @@ type tableBackend interface {
 
 // tableOpener is a TableKeeper that makes tables of all types of elements.
 type tableOpener interface {
-	openTable(ctx context.Context, name string, shape dtype.Shape, t dtype.Type) (tableBackend,
-		error)
+	openTable(ctx context.Context, name string, spec RowsSpec) (tableBackend, error)
 }
 
+// TableOption configures NewTable.
+type TableOption func(*RowsSpec)
+
+// BeginRows says which values rows have before the first addition. Without it they are zeros.
+func BeginRows(init rows.Init) TableOption { return func(s *RowsSpec) { s.Init = init } }
+
 // NewTable is TableKeeper.Table for any type of elements.
-func NewTable[T Cell](ctx context.Context, s Store, name string, shape dtype.Shape) (*TableOf[T],
-	error) {
+func NewTable[T Cell](ctx context.Context, s Store, name string, shape dtype.Shape,
+	opts ...TableOption) (*TableOf[T], error) {
 	o, err := Need[tableOpener](s, fmt.Sprintf("NewTable(%q)", name))
 	if err != nil {
 		return nil, err
 	}
-	return makeTable[T](ctx, o, name, shape)
+	return makeTable[T](ctx, o, name, shape, opts...)
 }
 
 // makeTable checks the shape of a table and makes it.
-func makeTable[T Cell](ctx context.Context, o tableOpener, name string, shape dtype.Shape) (
-	*TableOf[T], error) {
+func makeTable[T Cell](ctx context.Context, o tableOpener, name string, shape dtype.Shape,
+	opts ...TableOption) (*TableOf[T], error) {
 	if len(shape) != 2 || shape[0] < 1 || shape[0] > 1<<31-1 || shape[1] < 1 || shape[1] > 1<<24 {
 		return nil, fmt.Errorf("kvstore: table %q of shape %v, want rows and columns, at most "+
 			"2^31-1 and 2^24", name, shape)
 	}
-	back, err := o.openTable(ctx, name, shape, op.TypeOf[T]())
+	spec := RowsSpec{Shape: shape.Clone(), DType: op.TypeOf[T]()}
+	for _, opt := range opts {
+		opt(&spec)
+	}
+	back, err := o.openTable(ctx, name, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -130,37 +143,32 @@ func (t *TableOf[T]) numbers(rows []int) ([]uint32, error) {
 // rawCells views numbers as bytes.
 func rawCells[T Cell](v []T) []byte {
 	var one T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), int(unsafe.Sizeof(one))*len(v))
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))),
+		int(unsafe.Sizeof(one))*len(v))
 }
 
 // localTable keeps the rows in this process.
 type localTable struct {
-	row   int // bytes
-	dtype dtype.Type
-
 	mu   sync.Mutex
-	rows map[uint32][]byte // rows that somebody has added to
+	rows *rows.Store // rows that somebody has added to
 }
 
-func (t *localTable) get(_ context.Context, rows []uint32, out []byte) error {
+func (t *localTable) get(_ context.Context, ids []uint32, out []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, r := range rows {
-		copy(out[i*t.row:(i+1)*t.row], t.rows[r])
+	size := t.rows.Spec.Row
+	for i, id := range ids {
+		t.rows.Read(id, out[i*size:(i+1)*size])
 	}
 	return nil
 }
 
-func (t *localTable) inc(rows []uint32, deltas []byte) error {
+func (t *localTable) inc(ids []uint32, deltas []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, r := range rows {
-		row := t.rows[r]
-		if row == nil {
-			row = make([]byte, t.row)
-			t.rows[r] = row
-		}
-		ps.Plain{}.Add(row, deltas[i*t.row:(i+1)*t.row], t.dtype, 0)
+	size := t.rows.Spec.Row
+	for i, id := range ids {
+		ps.Plain{}.Add(t.rows.Row(0, t.rows.Touch(id)), deltas[i*size:(i+1)*size], t.rows.DType, 0)
 	}
 	return nil
 }
@@ -171,9 +179,12 @@ func (s *local) Table(ctx context.Context, name string, shape dtype.Shape) (*Tab
 }
 
 // openTable implements tableOpener.
-func (s *local) openTable(_ context.Context, _ string, shape dtype.Shape, t dtype.Type) (
-	tableBackend, error) {
-	return &localTable{row: shape[1] * t.Size(), dtype: t, rows: map[uint32][]byte{}}, nil
+func (s *local) openTable(_ context.Context, _ string, spec RowsSpec) (tableBackend, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := spec.of(uint32(len(s.order) + s.tables))
+	s.tables++
+	return &localTable{rows: rows.New(of)}, nil
 }
 
 // Clock implements TableKeeper: there is nobody to wait for.
@@ -194,10 +205,9 @@ func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Tabl
 }
 
 // openTable implements tableOpener.
-func (d *distRows) openTable(ctx context.Context, name string, shape dtype.Shape, t dtype.Type) (
-	tableBackend, error) {
+func (d *distRows) openTable(ctx context.Context, name string, of RowsSpec) (tableBackend, error) {
 	s := d.store
-	k := &distKey{store: s, name: "table " + name, shape: shape.Clone(), dtype: t}
+	k := &distKey{store: s, name: "table " + name, shape: of.Shape, dtype: of.DType}
 	s.mu.Lock()
 	if s.closed || s.keys[k.name] != nil {
 		s.mu.Unlock()
@@ -208,8 +218,8 @@ func (d *distRows) openTable(ctx context.Context, name string, shape dtype.Shape
 	s.order = append(s.order, k.name)
 	s.mu.Unlock()
 	back := &distTable{store: s}
-	spec := worker.TableSpec{DType: t, Rows: uint32(shape[0]), RowSize: t.Size() * shape[1],
-		CacheRows: cacheRows, InStep: s.sync}
+	spec := worker.TableSpec{DType: of.DType, Rows: uint32(of.Shape[0]), RowSize: of.DType.Size() *
+		of.Shape[1], Init: of.Init, CacheRows: cacheRows, InStep: s.sync}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (id uint64, err error) {
 		back.table, id, err = s.job.worker.Table(now, k.id, spec, deadline)
 		return id, err

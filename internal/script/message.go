@@ -6,13 +6,15 @@ import (
 	"math"
 	"strings"
 
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
 // flags are the words of a line that set flags of a message.
 var flags = map[string]wire.Flags{"create": wire.FlagCreate, "direct": wire.FlagDirect,
 	"rows": wire.FlagRows, "exact": wire.FlagExact, "start": wire.FlagStart, "all": wire.FlagAll,
-	"fused": wire.FlagFused, "gap": wire.FlagGap, "probed": wire.FlagProbed}
+	"fused": wire.FlagFused, "gap": wire.FlagGap, "probed": wire.FlagProbed,
+	"sparse": wire.FlagSparse}
 
 // Message makes a message of a line's words: by default one about shard 0 in its epoch, and about
 // key 1, of 4 numbers.
@@ -20,7 +22,8 @@ func (w *World) Message(from wire.Node, o Options) *wire.Message {
 	m := &wire.Message{Shard: uint32(o.Number("shard", 0)),
 		Seq: o.Number("seq", 0), Clock: o.Number("clock", 0), Need: o.Number("need", 0),
 		Target: uint32(o.Number("target", 0)), Priority: int8(o.Int("outcome", 0)),
-		KeySlice: wire.KeySlice{Key: uint32(o.Number("key", 1)), Slice: uint16(o.Number("slice", 0)),
+		KeySlice: wire.KeySlice{Key: uint32(o.Number("key", 1)),
+			Slice:  uint16(o.Number("slice", 0)),
 			Slices: uint16(o.Number("slices", 1)), DType: uint8(o.Number("dtype", 0)),
 			Codec: uint8(o.Number("codec", 0)), Total: o.Number("total", 16)}}
 	for t := range 256 {
@@ -51,11 +54,12 @@ func (w *World) Message(from wire.Node, o Options) *wire.Message {
 	return m
 }
 
-// Payload makes the payload of a message: v are numbers, rows4 are numbers of rows, text and zeros
-// speak for themselves, spec is the version of an optimizer, step the rows of a step, and by the
-// contributors of a log entry in front of all that. Acks are outcomes of pushes, and cursor begins
-// the answer of a shard, with entries, pushes and blocks key/slice/slices/clock/version. As is the
-// nonce/rank of a hello, beat the clock/start of a heartbeat.
+// Payload makes the payload of a message: matrix rows/columns describes a sparse key, ids are
+// numbers of rows, v are numbers behind both, text and zeros speak for themselves, spec is the
+// version of an optimizer, and by the contributors of a log entry in front of all that. Acks are
+// outcomes of pushes, and cursor begins the answer of a shard, with entries, pushes and tables
+// key/slice/slices/clock/version. As is the nonce/rank of a hello, beat the clock/start of a
+// heartbeat.
 func Payload(o Options) (b []byte) {
 	if list, ok := o["by"]; ok {
 		var all []string
@@ -73,30 +77,22 @@ func Payload(o Options) (b []byte) {
 			wire.PutContributor(b, i, c)
 		}
 	}
-	b = append(b, Floats(o.Numbers("v")...)...)
-	for _, n := range o.Numbers("rows4") {
-		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	if o.Has("matrix") {
+		var sp rows.Spec
+		scan(o["matrix"], "%d/%d", &sp.Rows, &sp.Row)
+		sp.Row *= 4
+		b = rows.AppendSpec(b, sp)
 	}
+	if o.Has("ids") {
+		var ids []uint32
+		for _, n := range o.Numbers("ids") {
+			ids = append(ids, uint32(n))
+		}
+		b = wire.AppendIDs(b, ids)
+	}
+	b = append(b, Floats(o.Numbers("v")...)...)
 	if o.Has("spec") {
 		b = (&wire.Spec{Version: o.Number("spec", 0), Name: "sgd"}).Append(b)
-	}
-	for group := range strings.SplitSeq(o["step"], ";") {
-		if group == "" {
-			continue
-		}
-		// key/block:rows:numbers
-		at := strings.Split(group, ":")
-		var key uint32
-		var block uint16
-		if _, err := fmt.Sscanf(at[0], "%d/%d", &key, &block); err != nil {
-			panic(err)
-		}
-		rows, deltas := numbers(at[1]), numbers(at[2])
-		b = wire.AppendRows(b, key, block, len(rows), 4*len(deltas)/len(rows))
-		for _, n := range rows {
-			b = binary.LittleEndian.AppendUint32(b, uint32(n))
-		}
-		b = wire.Pad8(append(wire.Pad8(b), Floats(deltas...)...))
 	}
 	for ack := range strings.SplitSeq(o["acks"], ",") {
 		var seq uint64
@@ -130,19 +126,16 @@ func Floats(list ...float32) (b []byte) {
 	return b
 }
 
-// cursor reads a cursor=tick/last and its entries.
+// cursor reads the entries of a cursor.
 func cursor(o Options) *wire.Cursor {
 	c := &wire.Cursor{}
-	if o["cursor"] != "" {
-		scan(o["cursor"], "%d/%d", &c.Tick, &c.Last)
-	}
 	for kind, list := range map[string]string{"rounds": o["entries"], "direct": o["pushes"],
-		"rows": o["blocks"]} {
+		"table": o["tables"]} {
 		for text := range strings.SplitSeq(list, ",") {
 			if text == "" {
 				continue
 			}
-			e := wire.CursorEntry{Direct: kind != "rounds", Rows: kind == "rows"}
+			e := wire.CursorEntry{Direct: kind != "rounds", Table: kind == "table"}
 			scan(text, "%d/%d/%d/%d/%d", &e.Key, &e.Slice, &e.Slices, &e.Clock, &e.Version)
 			c.Entries = append(c.Entries, e)
 		}

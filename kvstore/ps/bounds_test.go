@@ -32,6 +32,13 @@ func silentBackup(t *testing.T) (n *net, list []*worker.Worker, srv *server.Serv
 // the future under thousands of names, and for rows of steps to come, with lists of megabytes.
 func TestPullsThatWaitAreBounded(t *testing.T) {
 	x := newTested(t)
+	for _, w := range x.list {
+		if _, _, err := w.Table(x.n.now, 4, worker.TableSpec{Rows: 1 << 20, RowSize: 16},
+			0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.n.until(t, 2)
 	_, sum, _ := x.srv.Checksum(0)
 	flood := func(from int, n int, change func(m *wire.Message)) {
 		for range n {
@@ -49,10 +56,13 @@ func TestPullsThatWaitAreBounded(t *testing.T) {
 	if got := x.srv.Stats().Parked; got != 2*window+1 {
 		t.Errorf("%d pulls wait, want the other worker's as well", got)
 	}
-	rows := make([]byte, 1<<20)
+	ids := make([]uint32, 1<<20-8)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	list := rowList(0, ids...)
 	flood(1, 200, func(m *wire.Message) {
-		m.Key, m.Flags, m.Payload, m.Need = 3, wire.FlagRows,
-			rows, 9
+		m.Key, m.Flags, m.Payload, m.Need = 4, wire.FlagRows, list, 9
 	})
 	if got := x.srv.Stats().Parked - 2*window - 1; got != 32 {
 		t.Errorf("%d reads of a MiB of rows wait, want 32", got)

@@ -28,8 +28,8 @@
 //     result of the puller's last round.
 //   - Direct pushes are applied as they come. Pulls see the puller's own pushes, and pushes of
 //     others as far as the staleness says.
-//   - A Table is read row by row; the deltas of a step are applied as a whole when the worker's
-//     Clock ends the step.
+//   - A sparse key has rows that exist from the first push to them on. A Table is a sparse key with
+//     direct pushes that are added: a worker pushes its deltas once in a step, when Clock ends it.
 //
 // # A push
 //

@@ -264,7 +264,7 @@ func TestMisuse(t *testing.T) {
 		},
 		"rows too large": func() (uint64, error) {
 			return table(list[0],
-				worker.TableSpec{Rows: 4, RowSize: 16<<20 + 4})
+				worker.TableSpec{Rows: 4, RowSize: 32<<20 + 4})
 		},
 		"parts of elements": func() (uint64, error) {
 			return table(list[0],

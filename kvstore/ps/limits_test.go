@@ -11,6 +11,7 @@ import (
 	"gomx/kvstore/ps/sched"
 	"gomx/kvstore/ps/server"
 	"gomx/kvstore/ps/worker"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -38,13 +39,17 @@ func newTested(t *testing.T) *tested {
 	return &tested{n: n, list: list, srv: n.machines[leader].(*server.Server)}
 }
 
-// group is rows of a table as a push has them.
-func group(key uint32, n, size uint32, rest ...uint32) []byte {
-	var b []byte
-	for _, x := range append([]uint32{key, 0, n, size}, rest...) {
-		b = binary.LittleEndian.AppendUint32(b, x)
+// rowList is a list of rows, and so many bytes of values.
+func rowList(bytes int, ids ...uint32) []byte {
+	return append(wire.AppendIDs(nil, ids), make([]byte, bytes)...)
+}
+
+// table makes a message create a table, without some flags that are needed.
+func table(s rows.Spec, without wire.Flags) func(m *wire.Message) {
+	return func(m *wire.Message) {
+		m.Key, m.Payload = 9, rows.AppendSpec(nil, s)
+		m.Flags = (wire.FlagCreate | wire.FlagDirect | wire.FlagRows | wire.FlagSparse) &^ without
 	}
-	return b
 }
 
 // message is one from worker 0 about the only shard.
@@ -75,7 +80,6 @@ func (x *tested) refused(t *testing.T, m *wire.Message) bool {
 
 func TestServersRefuse(t *testing.T) {
 	x := newTested(t)
-	const limit = 32 << 20
 	for name, m := range map[string]*wire.Message{
 		"an encoding that is not known": x.message(wire.TypePush, func(m *wire.Message) {
 			m.Key,
@@ -98,57 +102,44 @@ func TestServersRefuse(t *testing.T) {
 				m.Slice, m.Slices = 1, 1, 2
 		}),
 		"a push of a whole table": x.message(wire.TypePush, func(m *wire.Message) {
-			m.Key,
-				m.Payload = 3, make([]byte, 128)
+			m.Key, m.Payload = 3, make([]byte, 128)
 		}),
 		"rows without a head": x.message(wire.TypePush,
-			func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, make([]byte, 15) }),
-		"no rows": x.message(wire.TypePush,
-			func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, group(3, 0, 0) }),
-		"more rows than there are bytes": x.message(wire.TypePush,
-			func(m *wire.Message) {
-				m.Flags, m.Payload = wire.FlagRows, group(3, math.MaxUint32, 16,
-					0, 0)
-			}),
+			func(m *wire.Message) { m.Key, m.Payload = 3, make([]byte, 7) }),
+		"more rows than there are bytes": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key, m.Payload = 3, rowList(16, 1)
+			binary.LittleEndian.PutUint32(m.Payload, math.MaxUint32)
+		}),
 		"more bytes than there are": x.message(wire.TypePush, func(m *wire.Message) {
-			m.Flags, m.Payload = wire.FlagRows, group(3, 1, math.MaxUint32, 0, 0, 0, 0, 0, 0)
+			m.Key, m.Payload = 3, rowList(16, 1)
+			binary.LittleEndian.PutUint32(m.Payload[4:], math.MaxUint32)
 		}),
-		"rows of a table that is not here": x.message(wire.TypePush, func(m *wire.Message) {
-			m.Flags, m.Payload = wire.FlagRows, group(8, 1, 16, 0, 0, 0, 0, 0, 0)
-		}),
-		"rows of a key that is no table": x.message(wire.TypePush, func(m *wire.Message) {
-			m.Flags, m.Payload = wire.FlagRows, group(1, 1, 16, 0, 0, 0, 0, 0, 0)
-		}),
-		"a row behind the last": x.message(wire.TypePush, func(m *wire.Message) {
-			m.Flags, m.Payload = wire.FlagRows, group(3, 1, 16, 8, 0, 0, 0, 0, 0)
-		}),
-		"rows of another size": x.message(wire.TypePush, func(m *wire.Message) {
-			m.Flags,
-				m.Payload = wire.FlagRows, group(3, 1, 8, 0, 0, 0, 0)
-		}),
-		"more rows than a step may have": x.message(wire.TypePush, func(m *wire.Message) {
-			m.Flags,
-				m.Payload = wire.FlagRows, make([]byte, 2*limit+8)
-		}),
-		"a read of no rows": x.message(wire.TypePull, func(m *wire.Message) {
-			m.Key,
-				m.Flags = 3, wire.FlagRows
-		}),
-		"a read of half a row": x.message(wire.TypePull, func(m *wire.Message) {
-			m.Key,
-				m.Flags, m.Payload = 3, wire.FlagRows, make([]byte, 6)
+		"rows of a table that is not here": x.message(wire.TypePush,
+			func(m *wire.Message) { m.Key, m.Payload = 8, rowList(16, 1) }),
+		"rows of a key that is no table": x.message(wire.TypePush,
+			func(m *wire.Message) { m.Key, m.Payload = 1, rowList(16, 1) }),
+		"a row behind the last": x.message(wire.TypePush,
+			func(m *wire.Message) { m.Key, m.Payload = 3, rowList(16, 8) }),
+		"rows of another size": x.message(wire.TypePush,
+			func(m *wire.Message) { m.Key, m.Payload = 3, rowList(8, 1) }),
+		"rows in an encoding that is not known": x.message(wire.TypePush,
+			func(m *wire.Message) { m.Key, m.Codec, m.Payload = 3, 9, rowList(16, 1) }),
+		"a push and pull of a table": x.message(wire.TypePushPull,
+			func(m *wire.Message) { m.Key, m.Payload = 3, rowList(16, 1) }),
+		"a read of a list that is none": x.message(wire.TypePull,
+			func(m *wire.Message) { m.Key, m.Flags = 3, wire.FlagRows }),
+		"a read of rows with values": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key, m.Flags, m.Payload = 3, wire.FlagRows, rowList(16, 1)
 		}),
 		"a read of a row behind the last": x.message(wire.TypePull, func(m *wire.Message) {
-			m.Key, m.Flags, m.Payload = 3, wire.FlagRows, []byte{8, 0, 0, 0}
+			m.Key, m.Flags, m.Payload = 3, wire.FlagRows, rowList(0, 8)
 		}),
-		"a read that does not fit into a message": x.message(wire.TypePull, func(m *wire.Message) {
-			m.Key, m.Flags, m.Payload = 3, wire.FlagRows, make([]byte, 4*(limit/16+1))
+		"a read of a whole table": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key, m.Payload = 3, rowList(0, 1)
 		}),
-		"a read of rows of a key that is no table": x.message(wire.TypePull,
-			func(m *wire.Message) {
-				m.Key, m.Flags, m.Payload = 1, wire.FlagRows,
-					make([]byte, 4)
-			}),
+		"a read of rows of a key that is no table": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key, m.Flags, m.Payload = 1, wire.FlagRows, rowList(0, 1)
+		}),
 		"an init with another length": x.message(wire.TypeInit,
 			func(m *wire.Message) { m.Key, m.Total = 1, 128 }),
 		"an init with another type": x.message(wire.TypeInit,
@@ -168,25 +159,22 @@ func TestServersRefuse(t *testing.T) {
 			func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagCreate, math.MaxUint64 }),
 		"an init without its value": x.message(wire.TypeInit,
 			func(m *wire.Message) { m.Key, m.Flags = 9, wire.FlagCreate }),
-		"a table of rows of no bytes": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags = 9, wire.FlagCreate|wire.FlagDirect
-			m.SetBlock(wire.Block{Row: 0, Size: 64})
+		"a table of rows of no bytes": x.message(wire.TypeInit, table(rows.Spec{Rows: 9}, 0)),
+		"a table with a part of an element": x.message(wire.TypeInit,
+			table(rows.Spec{Rows: 9, Row: 6}, 0)),
+		"a table that is too large": x.message(wire.TypeInit,
+			table(rows.Spec{Rows: 1 << 33, Row: 4}, 0)),
+		"a table with rounds": x.message(wire.TypeInit,
+			table(rows.Spec{Rows: 9, Row: 4}, wire.FlagDirect)),
+		"a table without rows": x.message(wire.TypeInit,
+			table(rows.Spec{Rows: 9, Row: 4}, wire.FlagSparse)),
+		"a table without a description": x.message(wire.TypeInit, func(m *wire.Message) {
+			table(rows.Spec{Rows: 9, Row: 4}, 0)(m)
+			m.Payload = m.Payload[:8]
 		}),
-		"a table with a part of a row": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags = 9, wire.FlagCreate|wire.FlagDirect
-			m.SetBlock(wire.Block{Row: 16, Size: 40})
-		}),
-		"a table that is too large": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags = 9, wire.FlagCreate|wire.FlagDirect
-			m.SetBlock(wire.Block{Row: 16, Size: 1<<28 + 16})
-		}),
-		"a table with rounds": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags = 9, wire.FlagCreate
-			m.SetBlock(wire.Block{Row: 16, Size: 64})
-		}),
-		"a table with another value": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags, m.Payload = 9, wire.FlagCreate|wire.FlagDirect, make([]byte, 32)
-			m.SetBlock(wire.Block{Row: 16, Size: 64})
+		"a table with another number of rows": x.message(wire.TypeInit, func(m *wire.Message) {
+			table(rows.Spec{Rows: 9, Row: 16}, wire.FlagCreate)(m)
+			m.Key, m.Total = 3, 8*16
 		}),
 		"an optimizer that cannot be read": x.message(wire.TypeOptimizer,
 			func(m *wire.Message) { m.Flags, m.Payload = wire.FlagCreate, []byte{1, 2, 3} }),
@@ -342,7 +330,7 @@ func TestBackupsRefuse(t *testing.T) {
 		"a head cut off":      func(m *wire.Message) { m.Payload = []byte{9, 0, 0, 0, 0, 0, 0, 0} },
 		"a join of nobody":    func(m *wire.Message) { setKind(m, 6); m.Key = 1 << 16 },
 		"an unknown encoding": func(m *wire.Message) { setKind(m, 3); m.Codec = 9 },
-		"rows that are none":  func(m *wire.Message) { setKind(m, 5); m.Payload = entry(good, 7) },
+		"a former kind":       func(m *wire.Message) { setKind(m, 5) },
 		"a key without type":  func(m *wire.Message) { setKind(m, 1); m.Key, m.DType = 9, 99 },
 	} {
 		m := wire.Message{Type: wire.TypeReplicate, Job: job, From: wire.Node{Role: wire.Server,
@@ -473,7 +461,7 @@ func TestTablesRefuse(t *testing.T) {
 				delta[:16])
 		},
 		"more than a step holds": func() error {
-			return errors.Join(large.Inc(0, delta), large.Inc(1, delta))
+			return errors.Join(large.Inc(0, delta), large.Inc(1, delta), large.Inc(2, delta))
 		},
 	} {
 		if err := f(); !errors.Is(err, ps.ErrUsage) {
@@ -492,7 +480,7 @@ func get(n *net, t *worker.Table, rows []uint32, out []byte) error {
 func TestAGetOfManyRowsTakesSeveralMessages(t *testing.T) {
 	n, list := newNet(t, 1, 1, 1, worker.KeySpec{Total: 64}, nil)
 	const row = 16 << 20
-	table, _, err := list[0].Table(n.now, 3, worker.TableSpec{Rows: 2, RowSize: row}, 0)
+	table, _, err := list[0].Table(n.now, 3, worker.TableSpec{Rows: 6, RowSize: row}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,15 +494,25 @@ func TestAGetOfManyRowsTakesSeveralMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until(t, 1)
-	out := make([]byte, 5*row)
-	if err := get(n, table, []uint32{1, 1, 1, 1, 1}, out); err != nil {
+	pulls := 0
+	n.lose = func(_, _ wire.Node, m *wire.Message) bool {
+		if m.Type == wire.TypePull {
+			pulls++
+		}
+		return false
+	}
+	out := make([]byte, 7*row)
+	if err := get(n, table, []uint32{1, 0, 1, 5, 3, 2, 1}, out); err != nil {
 		t.Fatal(err)
 	}
 	n.until(t, 1)
-	for i := range 5 {
-		if v := getFloat(out[i*row:], 0); v != 3 {
-			t.Errorf("copy %d of row 1 begins with %v, want 3", i, v)
+	for i, want := range []float32{3, 0, 3, 0, 0, 0, 3} {
+		if v := getFloat(out[i*row:], 0); v != want {
+			t.Errorf("copy %d of a row begins with %v, want %v", i, v, want)
 		}
+	}
+	if pulls != 3 {
+		t.Errorf("%d pulls, want 3 of two rows each", pulls)
 	}
 }
 

@@ -7,6 +7,8 @@
 //	copy(s.Row(0, slot), value) // column 0 has the values, the others the optimizer's states
 //	s.Read(id, out)             // makes no row
 //
+// Servers hold sparse keys and tables in stores, one for each slice; a table of one process is one.
+//
 // # Memory
 //
 // A row takes its bytes, the bytes of its states, its number (4 bytes), and its place in an index

@@ -121,17 +121,15 @@ type CursorEntry struct {
 	Slices  uint16
 	DType   uint8
 	Direct  bool
-	Rows    bool   // a block of a table
-	Total   uint64 // bytes of the whole key; of a row
+	Table   bool   // without rounds, and pushed once in each step of the worker
+	Total   uint64 // bytes of the whole key
 	Clock   uint64 // last committed push of the worker
 	Version uint64 // of the value; without rounds, the highest push of any worker
 }
 
 // Cursor says where a worker that took over a place continues: the answer of one shard.
 type Cursor struct {
-	Tick    uint64 // last tick of the worker that is committed
-	Last    uint64 // of any worker
-	Away    bool   // nobody waits for the worker before it has said where it starts
+	Away    bool // nobody waits for the worker before it has said where it starts
 	Entries []CursorEntry
 }
 
@@ -140,15 +138,13 @@ const cursorSize = 4 + 2 + 2 + 4 + 3*8
 // Append appends the cursor's encoding.
 func (c *Cursor) Append(dst []byte) []byte {
 	le := binary.LittleEndian
-	dst = le.AppendUint64(dst, c.Tick)
-	dst = le.AppendUint64(dst, c.Last)
 	dst = le.AppendUint32(dst, uint32(bit(c.Away, 0)))
 	dst = le.AppendUint32(dst, uint32(len(c.Entries)))
 	for _, e := range c.Entries {
 		dst = le.AppendUint32(dst, e.Key)
 		dst = le.AppendUint16(dst, e.Slice)
 		dst = le.AppendUint16(dst, e.Slices)
-		dst = append(dst, e.DType, bit(e.Direct, 0)|bit(e.Rows, 1), 0, 0)
+		dst = append(dst, e.DType, bit(e.Direct, 0)|bit(e.Table, 1), 0, 0)
 		dst = le.AppendUint64(dst, e.Total)
 		dst = le.AppendUint64(dst, e.Clock)
 		dst = le.AppendUint64(dst, e.Version)
@@ -159,7 +155,7 @@ func (c *Cursor) Append(dst []byte) []byte {
 // DecodeCursor reads a cursor. It shares no memory with b.
 func DecodeCursor(b []byte) (Cursor, error) {
 	r := &reader{b: b}
-	c := Cursor{Tick: r.u64(), Last: r.u64(), Away: r.u32() != 0}
+	c := Cursor{Away: r.u32() != 0}
 	if n := r.count(cursorSize); n > 0 {
 		c.Entries = make([]CursorEntry, n)
 	}
@@ -167,7 +163,7 @@ func DecodeCursor(b []byte) (Cursor, error) {
 		e := &c.Entries[i]
 		e.Key, e.Slice, e.Slices, e.DType = r.u32(), r.u16(), r.u16(), r.u8()
 		bits, pad := r.u8(), r.u16()
-		e.Direct, e.Rows = bits&1 != 0, bits&2 != 0
+		e.Direct, e.Table = bits&1 != 0, bits&2 != 0
 		e.Total, e.Clock, e.Version = r.u64(), r.u64(), r.u64()
 		if bits > 3 || pad != 0 || e.Slice != 0 && e.Slice >= e.Slices {
 			return Cursor{}, fmt.Errorf("%w: cursor entry %d names slice %d of %d", ErrBody, i,

@@ -29,9 +29,10 @@ func sampleView() *wire.View {
 }
 
 func sampleCursor() wire.Cursor {
-	return wire.Cursor{Tick: 3, Last: 4, Entries: []wire.CursorEntry{
+	return wire.Cursor{Away: true, Entries: []wire.CursorEntry{
 		{Key: 1, Slice: 1, Slices: 2, DType: 4, Total: 99, Clock: 7, Version: 8},
 		{Key: 2, Direct: true},
+		{Key: 3, Direct: true, Table: true, Slices: 1},
 	}}
 }
 

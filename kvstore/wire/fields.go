@@ -239,21 +239,6 @@ func (m *Message) SetAnswer(a Answer) {
 	m.set(FlagFused, a.Fused)
 }
 
-// Block is the size of a block of a table, in an Init with FlagRows.
-type Block struct {
-	Row  uint64 // bytes of one row
-	Size uint64 // bytes of the block
-}
-
-// Block returns the size of the block that an Init with FlagRows creates.
-func (m *Message) Block() Block { return Block{m.Total, m.Clock} }
-
-// SetBlock makes an Init create a block of a table.
-func (m *Message) SetBlock(b Block) {
-	m.Total, m.Clock = b.Row, b.Size
-	m.set(FlagRows, true)
-}
-
 // SpecVersion returns the version of the optimizer that an Optimizer is about. From a server it is
 // the one that is set; an Optimizer from a worker has it in its body.
 func (m *Message) SpecVersion() uint64 { return m.Clock }

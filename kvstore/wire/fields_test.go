@@ -74,9 +74,6 @@ func fields() map[string]field {
 				m.SetAnswer(wire.Answer{Seq: 1, Version: 2, Received: 3, Fused: true,
 					Outcome: wire.Late})
 			}, func(m *wire.Message) any { return m.Answer() }},
-		"block": {wire.TypeInit, wire.Block{Row: 8, Size: 64},
-			func(m *wire.Message) { m.SetBlock(wire.Block{Row: 8, Size: 64}) },
-			func(m *wire.Message) any { return m.Block() }},
 		"optimizer": {wire.TypeOptimizer, uint64(3), func(m *wire.Message) { m.SetSpecVersion(3) },
 			func(m *wire.Message) any { return m.SpecVersion() }},
 	}

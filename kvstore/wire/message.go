@@ -11,7 +11,7 @@ import (
 const HeaderSize = 96
 
 // Version is the version of the format of messages. Decode refuses others.
-const Version = 4
+const Version = 5
 
 // magic reads "gomx" in a dump.
 const magic = 'g' | 'o'<<8 | 'm'<<16 | 'x'<<24

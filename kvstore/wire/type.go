@@ -42,8 +42,6 @@ const (
 	TypePush     Type = 17
 	TypePull     Type = 18
 	TypePushPull Type = 19
-	// Tick ends a worker's clock on a shard.
-	TypeTick Type = 20
 	// Ack tells a worker the outcomes of its pushes (Receipt, body Acks).
 	TypeAck Type = 21
 	// Value answers a pull (Answer).
@@ -86,9 +84,9 @@ const (
 	TypeAsk  Type = 48
 	TypeTell Type = 49
 
-	// Tensor carries a slice of a value from one stage of a pipeline to another (TensorPlace); Credit
-	// says how many bytes of tensors the sender has used (Total). Report says which stage the sender
-	// waits for, or which stage has failed (Report).
+	// Tensor carries a slice of a value from one stage of a pipeline to another (TensorPlace);
+	// Credit says how many bytes of tensors the sender has used (Total). Report says which stage
+	// the sender waits for, or which stage has failed (Report).
 	TypeTensor Type = 56
 	TypeCredit Type = 57
 	TypeReport Type = 58
@@ -149,8 +147,6 @@ func (t Type) dataName() string {
 		return "pull"
 	case TypePushPull:
 		return "push and pull"
-	case TypeTick:
-		return "tick"
 	case TypeAck:
 		return "ack"
 	case TypeValue:
@@ -213,8 +209,8 @@ type Flags uint16
 const (
 	// FlagPayloadCRC says that the header holds the payload's CRC-32C.
 	FlagPayloadCRC Flags = 1 << iota
-	// FlagRows says that a message is about rows of a table: the payload of a push or pull names
-	// them.
+	// FlagRows says that the payload of a pull names the rows that are wanted, or that of a value
+	// has rows; in an init, that the key is a table, to which pushes are added.
 	FlagRows
 	// FlagExact asks for exactly version Need of a value, not a newer one.
 	FlagExact

@@ -3,9 +3,9 @@ package node
 const (
 	// MaxSlice is the size in bytes of the largest slice that a server accepts.
 	MaxSlice = 1 << 28
-	// TickLimit is how many bytes of rows a worker may change on one shard in one step, or read of
-	// one block at once.
-	TickLimit = 32 << 20
+	// RowsLimit is how many bytes of a table's rows a worker may change on one shard in one step,
+	// and how many bytes of rows of one slice it asks for in one message.
+	RowsLimit = 32 << 20
 )
 
 // Limits that FillLimits sets.

@@ -36,7 +36,7 @@ func (ad *admission) joining(rank int, inc uint32) bool {
 // waits for it (total is 1) until it has said where it starts. One that takes a place that nobody
 // had (total is 2) says where it starts with keys without rounds and with tables.
 func (ad *admission) appendJoin(rank int, inc uint32, enters bool) {
-	ad.receipt(rank).forget(ad.host)
+	ad.receipt(rank).forget()
 	le := ad.newEntry(kindJoin)
 	le.head()
 	le.id.Key, le.clock = uint32(rank), uint64(inc)
@@ -95,10 +95,7 @@ func (ad *admission) cursor(m *wire.Message) {
 		ad.begin(m)
 		return
 	}
-	c := wire.Cursor{Tick: ad.ranks[rank].tick, Away: ad.ranks[rank].away}
-	for r := range ad.ranks {
-		c.Last = max(c.Last, ad.ranks[r].tick)
-	}
+	c := wire.Cursor{Away: ad.ranks[rank].away}
 	for _, e := range ad.order {
 		// A key without rounds counts changes in its version. A worker compares versions with
 		// clocks, and so is told the clock of the worker that has pushed most.
@@ -112,7 +109,7 @@ func (ad *admission) cursor(m *wire.Message) {
 		}
 		c.Entries = append(c.Entries, wire.CursorEntry{
 			Key: e.id.Key, Slice: e.id.Slice, Slices: e.slices, DType: uint8(e.dtype),
-			Direct: e.direct, Rows: e.row > 0, Total: e.total,
+			Direct: e.direct, Table: e.table, Total: e.total,
 			Clock: clock, Version: version,
 		})
 	}

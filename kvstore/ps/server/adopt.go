@@ -143,8 +143,7 @@ const earlyBytes = 1 << 20
 // Pushes are repeated from the first gap on: keeping one of them would help little.
 func (s *Server) early(m *wire.Message) {
 	s.me.Asked = true
-	if m.From.Role != wire.Worker || m.Type == wire.TypePush || m.Type == wire.TypePushPull ||
-		m.Type == wire.TypeTick {
+	if m.From.Role != wire.Worker || m.Type == wire.TypePush || m.Type == wire.TypePushPull {
 		return
 	}
 	bytes := wire.HeaderSize + len(m.Payload)

@@ -2,12 +2,13 @@ package server
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"testing"
 
+	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -96,41 +97,55 @@ func TestAServerShowsItsState(t *testing.T) {
 	}
 }
 
-// TestRowsAreBounded checks pulls and steps at their limits.
+// sparseEntry makes an entry sparse, with rows of some bytes.
+func sparseEntry(e *entry, row int) {
+	e.sparse = rows.NewPart(rows.Spec{Rows: 1 << 30, Row: row, DType: dtype.Float32}, nil)
+}
+
+// listOf returns the first rows of a list without values.
+func listOf(n int) []byte {
+	ids := make([]uint32, n)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	return wire.AppendIDs(nil, ids)
+}
+
+// TestRowsAreBounded checks pulls and pushes of rows at their limits.
 func TestRowsAreBounded(t *testing.T) {
-	numbers := func(list ...uint32) (b []byte) {
-		for _, n := range list {
-			b = binary.LittleEndian.AppendUint32(b, n)
-		}
-		return b
-	}
-	e := &entry{traits: traits{row: node.TickLimit / 2, size: 3 * node.TickLimit / 2}}
-	for _, tt := range []struct {
-		rows []byte
-		ok   bool
-	}{{numbers(0, 2), true}, {numbers(0, 1, 2), false}, {numbers(3), false}, {numbers(0, 3), false},
-		{nil, false}, {numbers(0)[:3], false}} {
-		if err := checkIndices(e, tt.rows); (err == nil) != tt.ok {
-			t.Errorf("rows %v: %v", tt.rows, err)
-		}
-	}
-	sh, plain := testShard(t, nil)
-	if err := checkIndices(plain, numbers(0)); err == nil {
-		t.Error("rows of a key that is no table")
-	}
-	plain.row = 8
-	step := &sh.ledger.receipts[1].step
+	sh, e := testShard(t, nil)
 	m := pushOf(1, 1)
-	m.Flags = wire.FlagRows
-	m.Payload = wire.Pad8(append(wire.AppendRows(nil, 1, 0, 1, 8), numbers(1)...))
-	m.Payload = append(m.Payload, floats(1, 2)...)
-	step.bytes = make([]byte, 2*node.TickLimit-len(m.Payload))
-	if err := sh.fits(plain, m); err != nil {
-		t.Errorf("a step of twice TickLimit: %v", err)
+	m.Type, m.Flags, m.Payload = wire.TypePull, wire.FlagRows, listOf(1)
+	if checkWanted(e, m) == nil {
+		t.Error("rows of a key that has none")
 	}
-	step.bytes = append(step.bytes, 0)
-	if err := sh.fits(plain, m); err == nil {
-		t.Error("a step of more than twice TickLimit")
+	const row = 1 << 20
+	const most = node.MaxSlice / row
+	sparseEntry(e, row)
+	for n, ok := range map[int]bool{0: true, most: true, most + 1: false} {
+		m.Payload = listOf(n)
+		if err := checkWanted(e, m); (err == nil) != ok {
+			t.Errorf("a pull of %d rows of %d bytes: %v", n, row, err)
+		}
+	}
+	m.Flags, m.Payload = 0, listOf(1)
+	if checkWanted(e, m) == nil {
+		t.Error("a pull of a whole sparse key")
+	}
+	for _, tt := range []struct {
+		kind   wire.Type
+		rows   int
+		direct bool
+		ok     bool
+	}{{wire.TypePush, most/3 - 1, false, true}, {wire.TypePush, most/3 + 1, false, false},
+		{wire.TypePush, most - 1, true, true}, {wire.TypePush, most, true, false},
+		{wire.TypePushPull, 1, false, false}} {
+		m := pushOf(1, 1)
+		m.Type, m.Payload = tt.kind, append(listOf(tt.rows), make([]byte, tt.rows*row)...)
+		e.traits.direct = tt.direct
+		if err := sh.fits(e, m); (err == nil) != tt.ok {
+			t.Errorf("%+v: %v", tt, err)
+		}
 	}
 }
 
@@ -190,23 +205,20 @@ func TestPullsAreBounded(t *testing.T) {
 	if sh.parked != 2*64+1 || sh.waiting[1] != 2*64 || len(e.parked) != sh.parked {
 		t.Errorf("%d pulls wait, %d of rank 1, want 129 and 128", sh.parked, sh.waiting[1])
 	}
-	e.row, e.traits.direct = 8, true
-	rows := pull(0, 1)
-	rows.Flags = wire.FlagRows
-	for range node.TickLimit / 4 / 4 {
-		rows.Payload = append(rows.Payload, 0, 0, 0, 0)
-	}
-	e.row = 4 // as many rows of 4 bytes as a pull may have
+	sparseEntry(e, 4)
+	e.traits.direct = true
+	m := pull(0, 1)
+	m.Flags, m.Payload = wire.FlagRows, listOf(node.RowsLimit/4)
 	for seq := range uint64(5) {
-		rows.Seq = 1 + seq
-		sh.fromWorker(rows)
+		m.Seq = 1 + seq
+		sh.fromWorker(m)
 	}
 	kept := 0
-	for i := range sh.pulls.rows {
-		kept += len(sh.pulls.rows[i].rows)
+	for i := range e.parked {
+		kept += len(e.parked[i].rows)
 	}
-	if kept != node.TickLimit {
-		t.Errorf("%d bytes of row numbers wait, want %d", kept, node.TickLimit)
+	if kept != 3*len(m.Payload) {
+		t.Errorf("%d bytes of row numbers wait, want %d", kept, 3*len(m.Payload))
 	}
 }
 
@@ -218,7 +230,8 @@ func TestManyEarlyMessages(t *testing.T) {
 	}
 	half := make([]byte, earlyBytes/2-wire.HeaderSize)
 	ask := func(seq uint64, b []byte) int {
-		m := &wire.Message{Type: wire.TypeInit, Job: 1, From: wire.Node{Role: wire.Worker}, Seq: seq,
+		m := &wire.Message{Type: wire.TypeInit, Job: 1, From: wire.Node{Role: wire.Worker},
+			Seq:         seq,
 			Incarnation: 10, Payload: b}
 		s.me.Asked = false
 		s.Handle(0, m.From, m)

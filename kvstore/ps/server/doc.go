@@ -36,12 +36,11 @@
 //	sequence     of a push, by worker and shard, from 1 on for every incarnation
 //	clock        of a push, by place and slice: a successor repeats it under another sequence
 //	version      of a value: the last round in it; of a key without rounds the changes
-//	tick         of a worker: the last step of its tables
 //
 // # Messages
 //
 //	from the scheduler  View: Server.adoptShards; Snapshot: snapshots
-//	from workers        Push, PushPull, Tick, Probe: intake; Pull: pulls;
+//	from workers        Push, PushPull, Probe: intake; Pull: pulls;
 //	                    Init, Optimizer: creation; AskCursor: admission
 //	from servers        Replicate: follower; Replicated: journal
 //
@@ -106,6 +105,11 @@
 //	a sum     of a checkpoint is about the rows that the last change has touched: a comparison of
 //	          all rows would cost too much, and a difference shows when a row changes again
 //
+// A table is a sparse key without rounds to which pushes are added, whatever the optimizer. A
+// worker pushes it once in each of its steps, also without rows: so the clocks of the entry are the
+// steps of the workers, and a read waits for them as the staleness says. A table that is made later
+// begins with the clock of the step in which the workers make it.
+//
 // The state of a sparse entry is larger than a message. A transfer sends it in pieces, by slots,
 // between the entries of the log. Rows that change before they are sent are wrong on the copy, for
 // it makes them of their first values; the piece that they are in repairs them. The head of the
@@ -116,9 +120,9 @@
 // each. The driver reads them in pieces while it writes the file (ps.Save.Rest), and training goes
 // on: so a snapshot takes no memory but for rows that change before they are read.
 //
-// A part of a snapshot is read in the same way (Config.Restore): the head first, then entry by entry,
-// the rows of a sparse entry in pieces. Its checksum is at its end, so that a damaged part is noticed
-// when some of it has been taken over; the shard is reported as lost then.
+// A part of a snapshot is read in the same way (Config.Restore): the head first, then entry by
+// entry, the rows of a sparse entry in pieces. Its checksum is at its end, so that a damaged part
+// is noticed when some of it has been taken over; the shard is reported as lost then.
 //
 // The optimizer's states of rows also travel by themselves: to a worker that asks the primary for
 // them (Server.RowStates), and back with an optimizer (wire.Spec.Rows), through the log like all

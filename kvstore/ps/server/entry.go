@@ -12,9 +12,9 @@ type traits struct {
 	slices uint16 // number of slices of the key
 	dtype  dtype.Type
 	direct bool   // pushes are applied one by one, not in rounds
-	total  uint64 // bytes of the key; of a row when the slice is a block of a table
-	size   int    // bytes of the slice
-	row    int    // bytes of a row; 0 when the key is no table
+	table  bool   // a sparse key to which pushes are added, whatever the optimizer
+	total  uint64 // bytes of the key
+	size   int    // bytes of the slice; of a sparse key 0
 }
 
 // entry is one slice of a key on one copy of its shard. The first fields are replicated; a primary

@@ -78,7 +78,7 @@ func (f *follower) replicate(m *wire.Message) {
 // this process.
 func (f *follower) checkEntry(m *wire.Message, body *wire.Entry) error {
 	k := kind(m.LogPlace().Kind)
-	if k == 0 || k > lastKind {
+	if !k.known() {
 		return fmt.Errorf("unknown kind %d", k)
 	}
 	for i := range body.Len() {
@@ -92,14 +92,9 @@ func (f *follower) checkEntry(m *wire.Message, body *wire.Entry) error {
 	}
 	e := f.entries[ps.ID{Key: m.Key, Slice: m.Slice}]
 	switch {
-	case k == kindTick:
-		return f.checkRows(body.Payload)
 	case k == kindInit:
 		im := *m
 		im.Payload = body.Payload
-		if m.Flags&wire.FlagRows != 0 {
-			im.SetBlock(wire.Block{Row: m.Total, Size: m.LogPlace().Clock})
-		}
 		_, err := initSize(&im)
 		return err
 	case k != kindRound && k != kindDirect, e == nil && f.rebuilding:
@@ -123,14 +118,15 @@ func (f *follower) entryOf(m *wire.Message, body *wire.Entry) *logEntry {
 	le.index, le.clock, le.id, le.slices = at.Index, at.Clock, ps.ID{Key: m.Key, Slice: m.Slice},
 		m.Slices
 	le.dtype, le.codec, le.total = m.DType, m.Codec, m.Total
-	le.rows, le.direct, le.n = m.Flags&wire.FlagRows != 0, m.Flags&wire.FlagDirect != 0, body.Len()
+	le.table, le.direct, le.n = m.Flags&wire.FlagRows != 0, m.Flags&wire.FlagDirect != 0, body.Len()
 	le.sparse = m.Flags&wire.FlagSparse != 0
 	if le.kind == kindRound || le.kind == kindDirect || le.kind == kindSkip {
 		le.entry = f.entries[le.id]
 	}
 	switch {
-	case le.entry != nil && le.entry.sparse == nil && (le.kind == kindRound || le.kind == kindDirect &&
-		len(body.Payload) == le.entry.size && le.n == 1):
+	case le.entry != nil && le.entry.sparse == nil && (le.kind == kindRound ||
+		le.kind == kindDirect &&
+			len(body.Payload) == le.entry.size && le.n == 1):
 		le.buf = le.entry.pool.get()
 		copy(le.body(), m.Payload)
 	case le.kind == kindPart || le.kind == kindEnd:

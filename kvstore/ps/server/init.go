@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 
 	"gomx/dtype"
@@ -20,15 +21,15 @@ type creation struct {
 	*questions
 }
 
-// init creates an entry, or says that it exists. Only a message with FlagCreate creates. A block of
-// a table (FlagRows) begins with zeros when it has no payload. A worker that asks for another shape
-// than the entry has is refused: its program differs from the others'.
+// init creates an entry, or says that it exists. Only a message with FlagCreate creates. A worker
+// that asks for another shape than the entry has is refused: its program differs from the others'.
 func (cr *creation) init(m *wire.Message) {
 	id := ps.ID{Key: m.Key, Slice: m.Slice}
 	if e := cr.entries[id]; e != nil {
 		if e.total != m.Total || e.slices != m.Slices || uint8(e.dtype) != m.DType ||
 			e.direct != (m.Flags&wire.FlagDirect != 0) ||
-			(e.sparse != nil) != (m.Flags&wire.FlagSparse != 0) || sparseDiffers(e, m) {
+			(e.sparse != nil) != (m.Flags&wire.FlagSparse != 0) ||
+			e.table != (m.Flags&wire.FlagRows != 0) || sparseDiffers(e, m) {
 			cr.reject(m, wire.ReasonShape)
 			return
 		}
@@ -65,16 +66,16 @@ func (cr *creation) init(m *wire.Message) {
 	le.own = append(le.own, m.Payload...)
 	le.id, le.slices, le.dtype, le.total, le.direct = id, m.Slices, m.DType, m.Total,
 		m.Flags&wire.FlagDirect != 0
-	if m.Flags&wire.FlagRows != 0 {
-		le.rows, le.clock = true, m.Block().Size
+	le.sparse, le.table = m.Flags&wire.FlagSparse != 0, m.Flags&wire.FlagRows != 0
+	if le.table {
+		le.clock = m.Clock
 	}
-	le.sparse = m.Flags&wire.FlagSparse != 0
 	cr.park(m, cr.behind())
 	cr.append(le)
 }
 
-// sparseDiffers reports whether a worker describes the rows of a sparse key otherwise than they are.
-// A question that has waited has no description any more.
+// sparseDiffers reports whether a worker describes the rows of a sparse key otherwise than they
+// are. A question that has waited has no description any more.
 func sparseDiffers(e *entry, m *wire.Message) bool {
 	if e.sparse == nil || len(m.Payload) == 0 {
 		return false
@@ -85,23 +86,16 @@ func sparseDiffers(e *entry, m *wire.Message) bool {
 
 // initSize returns the bytes of the slice that a message creates, and checks its description and
 // value. The size of a slice follows from the key's total and the number of slices, so that workers
-// and servers never disagree; a block of a table says its size.
+// and servers never disagree; a slice of a sparse key has none. A table is a sparse key without
+// rounds.
 func initSize(m *wire.Message) (int, error) {
 	t := dtype.Type(int8(m.DType))
 	if !t.Valid() || m.Slices == 0 {
 		return 0, fmt.Errorf("element type %d, %d slices", m.DType, m.Slices)
 	}
-	if m.Flags&wire.FlagRows != 0 {
-		b := m.Block()
-		if b.Row == 0 || b.Size > node.MaxSlice || b.Size%b.Row != 0 ||
-			b.Row%uint64(t.Size()) != 0 ||
-			m.Flags&wire.FlagDirect == 0 {
-			return 0, fmt.Errorf("block of %d bytes with rows of %d bytes of %s", b.Size, b.Row, t)
-		}
-		if len(m.Payload) == 0 {
-			return int(b.Size), nil
-		}
-		return int(b.Size), (ps.Plain{}).Check(m.Payload, int(b.Size), t, m.Codec)
+	if m.Flags&wire.FlagRows != 0 && (m.Flags&wire.FlagDirect == 0 ||
+		m.Flags&wire.FlagSparse == 0) {
+		return 0, errors.New("table with rounds, or without rows")
 	}
 	if m.Flags&wire.FlagSparse != 0 {
 		_, _, err := rows.DecodeSpec(ps.ID{Key: m.Key, Slice: m.Slice}, m.Slices, t, m.Payload)

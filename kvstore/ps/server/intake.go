@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"fmt"
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
@@ -25,7 +24,7 @@ type intake struct {
 	*pulls
 }
 
-// push takes in a push, a fused push and pull, a tick, or a probe.
+// push takes in a push, a fused push and pull, or a probe.
 //
 // Pushes of a worker are taken in in the order of their sequences. One that is behind a gap is
 // dropped, not kept: the worker repeats it with the one that was lost, and the server needs no
@@ -64,14 +63,8 @@ func (in *intake) push(m *wire.Message) {
 		rc.now = true
 		return // the worker will ask again
 	}
-	if m.Type == wire.TypeTick {
-		in.received(rc, m)
-		in.tick(m)
-		return
-	}
 	e := in.entries[ps.ID{Key: m.Key, Slice: m.Slice}]
-	rows := m.Flags&wire.FlagRows != 0
-	if e == nil && !rows {
+	if e == nil {
 		in.reject(m, wire.ReasonUnknownKey)
 		return
 	}
@@ -80,7 +73,7 @@ func (in *intake) push(m *wire.Message) {
 		in.reject(m, wire.ReasonShape)
 		return
 	}
-	if !rows && !e.direct {
+	if !e.direct {
 		in.skipRounds(e, m.Clock)
 	}
 	// A push that is committed while it is handled needs no acknowledgement of its own if the value
@@ -90,10 +83,6 @@ func (in *intake) push(m *wire.Message) {
 		defer in.unfuse()
 	}
 	switch {
-	case rows:
-		in.received(rc, m)
-		in.pushRows(m)
-		return
 	case e.direct:
 		in.received(rc, m)
 		in.pushDirect(e, m)
@@ -110,26 +99,18 @@ func (in *intake) push(m *wire.Message) {
 	}
 }
 
-// fits checks a payload. It refuses a step whose rows have more than twice the bytes that a worker
-// may change, heads and padding included.
+// fits checks a payload. The sum of a round must fit into a message of the log: so each worker has
+// its share of one.
 func (in *intake) fits(e *entry, m *wire.Message) error {
-	if m.Flags&wire.FlagRows != 0 {
-		if n := len(in.receipt(int(m.From.Rank)).step.bytes) +
-			len(m.Payload); n > 2*node.TickLimit {
-			return fmt.Errorf("step of %d bytes", n)
-		}
-		return in.checkRows(m.Payload)
-	}
-	if e.row > 0 {
-		return errors.New("push of a whole table")
-	}
-	if e.sparse != nil && m.Type == wire.TypePushPull {
+	switch {
+	case e.sparse == nil:
+		return in.cfg.Arithmetic.Check(m.Payload, e.size, e.dtype, m.Codec)
+	case m.Type == wire.TypePushPull:
 		return errors.New("push and pull of a sparse key")
+	case e.direct:
+		return e.sparse.Check(m.Payload, m.Codec, node.MaxSlice)
 	}
-	if e.sparse != nil {
-		return e.sparse.Check(m.Payload, m.Codec, node.MaxSlice/in.workers())
-	}
-	return in.cfg.Arithmetic.Check(m.Payload, e.size, e.dtype, m.Codec)
+	return e.sparse.Check(m.Payload, m.Codec, node.MaxSlice/in.workers())
 }
 
 // duplicate answers a push that has been taken in before. Its outcome is sent again if it is

@@ -68,7 +68,7 @@ func (j *journal) sendEntry(p *peer, le *logEntry) {
 		Attempt: uint8(p.attempt & 127)})
 	m.Key, m.Slice, m.Slices, m.DType, m.Codec, m.Total = le.id.Key, le.id.Slice, le.slices,
 		le.dtype, le.codec, le.total
-	if le.rows {
+	if le.table {
 		m.Flags |= wire.FlagRows
 	}
 	if le.direct {
@@ -189,9 +189,8 @@ const (
 	kindDirect
 	// kindSkip notes a push that changes nothing, because it is late or known.
 	kindSkip
-	// kindTick ends a step of a worker; the payload is the rows that it has changed, in groups
-	// (wire.Rows). The contributors are the pushes of these rows, and the tick itself.
-	kindTick
+	// kindFormer was a step of tables in earlier releases.
+	kindFormer
 	// kindJoin lets a new incarnation of a worker in. Sequences begin at 1 again.
 	kindJoin
 	// kindSpec sets the optimizer; the payload is a wire.Spec.
@@ -210,6 +209,9 @@ const (
 	kindTurn
 	lastKind = kindTurn
 )
+
+// known reports whether this release has entries of a kind.
+func (k kind) known() bool { return k > 0 && k <= lastKind && k != kindFormer }
 
 // mark reports whether entries of a kind belong to a transfer, and change nothing on copies that
 // have the state.
@@ -232,13 +234,13 @@ type logEntry struct {
 	slices uint16 // of the key
 	dtype  uint8  // a dtype.Type
 	codec  uint8  // encoding of the payload
-	rows   bool   // kindInit: the slice is a block of a table
+	table  bool   // kindInit: the key is a table
 	direct bool   // kindInit: the key has no rounds
 	sparse bool   // kindInit: the key has rows that are made when they are touched
-	// bytes of the key; kindInit of a block: bytes of a row; kindJoin: joinAway or joinEnters
+	// bytes of the key; kindJoin: joinAway or joinEnters
 	total uint64
-	// of a round or push: its number; kindInit of a block: bytes of the block; kindTick: the step;
-	// kindJoin and kindStart: the incarnation; kindSpec: the version
+	// of a round or push: its number; kindInit of a table: the step in which it is made; kindJoin
+	// and kindStart: the incarnation; kindSpec: the version
 	clock uint64
 	n     int     // contributors, in the head of the payload
 	buf   *buffer // head and payload; small kinds use own

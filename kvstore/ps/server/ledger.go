@@ -37,15 +37,10 @@ type receipt struct {
 	probed   bool    // the next acknowledgement answers a probe
 	now      bool    // an acknowledgement is due even without outcomes
 	acks     []byte  // outcomes that are due, encoded
-	step     step    // rows that wait for the worker's tick
 }
 
 // forget begins anew, with a worker's new incarnation or after a change of the primary.
-func (rc *receipt) forget(h *host) {
-	h.stats.Held -= uint64(len(rc.step.bytes))
-	rc.step.clear()
-	*rc = receipt{acks: rc.acks[:0], step: rc.step}
-}
+func (rc *receipt) forget() { *rc = receipt{acks: rc.acks[:0]} }
 
 // received counts a push whose turn it is. The worker learns of it when half of its credit is used
 // up, or after AckDelay, or with the next outcome or value: a message for every push would cost as
@@ -126,7 +121,7 @@ func (l *ledger) ackPushes(body *wire.Entry) {
 // forgetAll begins anew with all workers, when the server takes over or gives up the shard.
 func (l *ledger) forgetAll() {
 	for i := range l.receipts {
-		l.receipts[i].forget(l.host)
+		l.receipts[i].forget()
 	}
 }
 

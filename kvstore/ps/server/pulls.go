@@ -6,8 +6,7 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// pulls answers pulls, and keeps the ones that cannot be answered yet: with their entry, or in
-// rows.
+// pulls answers pulls, and keeps the ones that cannot be answered yet with their entry.
 //
 // A pull is answered when the value has a version that is high enough (need), and contains the
 // pushes of the puller that it must contain (own). Only committed versions are shown.
@@ -17,10 +16,9 @@ type pulls struct {
 	*replica
 	*journal
 	*ledger
-	parked  int      // pulls that wait
-	waiting []int    // of them, by rank; ranks beyond have let none wait
-	rows    []parked // pulls of rows, which wait for ticks
-	swept   ps.Time  // when pulls and questions that wait are looked at next
+	parked  int     // pulls that wait
+	waiting []int   // of them, by rank; ranks beyond have let none wait
+	swept   ps.Time // when pulls and questions that wait are looked at next
 }
 
 // parked is a pull that waits. It is forgotten when its time is up: its worker repeats it, or is
@@ -35,7 +33,7 @@ type parked struct {
 	own   uint64  // last push of the worker that the value must contain
 	until ps.Time // forgotten then, unless it is repeated
 	entry *entry
-	rows  []byte // numbers of the rows of a table that are wanted; nil: the whole value
+	rows  []byte // numbers of the rows of a sparse key that are wanted
 }
 
 // pull answers a pull, or lets it wait. A worker that asks for an unknown key asks again: another
@@ -65,14 +63,9 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 		exact: m.Flags&wire.FlagExact != 0,
 		need:  m.Need, own: m.Clock, until: pl.now + pl.me.Timing.Park, entry: e,
 	}
-	list := &e.parked
-	rows := m.Flags&wire.FlagRows != 0
-	if rows && e.sparse == nil {
-		list = &pl.rows
-	}
 	kept := 0
-	for i := range *list {
-		q := &(*list)[i]
+	for i := range e.parked {
+		q := &e.parked[i]
 		if q.from == p.from {
 			kept += len(q.rows)
 		}
@@ -83,7 +76,7 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 			return
 		}
 	}
-	if rows {
+	if e.sparse != nil {
 		p.rows = m.Payload
 	}
 	if pl.answer(&p) {
@@ -92,13 +85,11 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	for len(pl.waiting) <= int(m.From.Rank) {
 		pl.waiting = append(pl.waiting, 0)
 	}
-	if pl.waiting[m.From.Rank] >= 2*pl.cfg.Window || rows && kept+len(m.Payload) > node.TickLimit {
+	if pl.waiting[m.From.Rank] >= 2*pl.cfg.Window || kept+len(p.rows) > node.RowsLimit {
 		return // more than a worker has reason to: it will ask again
 	}
-	if rows {
-		p.rows = append([]byte(nil), m.Payload...)
-	}
-	*list = append(*list, p)
+	p.rows = append([]byte(nil), p.rows...)
+	e.parked = append(e.parked, p)
 	pl.parked++
 	pl.waiting[m.From.Rank]++
 }
@@ -107,9 +98,6 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 // is held until the transport has sent it.
 func (pl *pulls) answer(p *parked) bool {
 	e := p.entry
-	if p.rows != nil && e.sparse == nil {
-		return pl.answerRows(p)
-	}
 	clock := e.clock(pl.host)
 	buf := e.value
 	before := false
@@ -170,22 +158,12 @@ func (pl *pulls) rejectParked(p *parked, why wire.Reason) {
 	pl.reject(&m, why)
 }
 
-// unpark answers the pulls of an entry that can be answered now.
+// unpark answers the pulls of an entry that can be answered now. Pulls of processes that have been
+// replaced, and pulls that were not repeated, are dropped.
 func (pl *pulls) unpark(e *entry) {
-	e.parked = pl.unparkList(e.parked)
-}
-
-// unparkRows answers the pulls of rows that can be answered now: some worker has ended a step.
-func (pl *pulls) unparkRows() {
-	pl.rows = pl.unparkList(pl.rows)
-}
-
-// unparkList answers the pulls of a list that can be answered and returns the rest. Pulls of
-// processes that have been replaced, and pulls that were not repeated, are dropped.
-func (pl *pulls) unparkList(list []parked) []parked {
-	kept := list[:0]
-	for i := range list {
-		p := &list[i]
+	kept := e.parked[:0]
+	for i := range e.parked {
+		p := &e.parked[i]
 		if pl.me.View.Current(p.from, p.inc) && p.until > pl.now && !pl.answer(p) {
 			kept = append(kept, *p)
 			continue
@@ -193,6 +171,6 @@ func (pl *pulls) unparkList(list []parked) []parked {
 		pl.parked--
 		pl.waiting[p.from.Rank]--
 	}
-	clear(list[len(kept):])
-	return kept
+	clear(e.parked[len(kept):])
+	e.parked = kept
 }

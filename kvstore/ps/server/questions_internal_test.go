@@ -3,7 +3,6 @@ package server
 import (
 	"testing"
 
-	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
 )
 
@@ -48,43 +47,18 @@ func TestQuestionsAreAnswerable(t *testing.T) {
 	}
 }
 
-// TestRowsOfUnknownTables are refused, but for a copy that is being made, which may lack the table.
-func TestRowsOfUnknownTables(t *testing.T) {
-	h := testHost(t, 1, nil)
-	rp, _ := testReplica(t, h)
-	b := wire.AppendRows(nil, 9, 0, 1, 8)
-	b = wire.Pad8(append(b, 0, 0, 0, 0))
-	b = append(b, make([]byte, 8)...)
-	if err := rp.checkRows(b); err == nil {
-		t.Error("rows of a table that is not known are taken in")
-	}
-	rp.rebuilding = true
-	if err := rp.checkRows(b); err != nil {
-		t.Errorf("a copy that is being made refuses rows of a table that comes later: %v", err)
-	}
-	rp.applyRows(b)
-	if len(rp.entries) != 1 || rp.entries[ps.ID{Key: 9}] != nil {
-		t.Errorf("%d entries, want key 1 alone", len(rp.entries))
-	}
-	// Rows of key 1, which is no table, are refused in any state.
-	b = wire.Pad8(append(wire.AppendRows(nil, 1, 0, 1, 0), 0, 0, 0, 0))
-	if err := rp.checkRows(b); err == nil {
-		t.Error("rows of a key that is no table are taken in")
-	}
-}
-
 // TestHeadKeepsWorkersAway writes and reads the knowledge of workers in a shard.
 func TestHeadKeepsWorkersAway(t *testing.T) {
 	h := testHost(t, 2, nil)
 	rp, _ := testReplica(t, h)
-	rp.ranks[1].away, rp.ranks[1].tick = true, 5
+	rp.ranks[1].away = true
 	head := rp.appendHead(nil)
 	other, _ := testReplica(t, testHost(t, 2, nil))
 	from := wire.SourceOf(head)
 	if err := other.setHead(from); err != nil || from.Left() != 0 {
 		t.Fatalf("%d bytes are left, error %v", from.Left(), err)
 	}
-	if other.ranks[0].away || !other.ranks[1].away || other.ranks[1].tick != 5 {
-		t.Errorf("got %+v, want rank 1 alone away, at tick 5", other.ranks)
+	if other.ranks[0].away || !other.ranks[1].away {
+		t.Errorf("got %+v, want rank 1 alone away", other.ranks)
 	}
 }

@@ -92,9 +92,6 @@ func (rp *replica) apply(le *logEntry) {
 		if e != nil {
 			e.clocks[c.Rank] = max(e.clocks[c.Rank], le.clock)
 		}
-		if le.kind == kindTick {
-			rk.tick = max(rk.tick, le.clock)
-		}
 	}
 	switch le.kind {
 	case kindInit:
@@ -103,8 +100,6 @@ func (rp *replica) apply(le *logEntry) {
 		rp.applyRound(le, body.Len(), body.Payload)
 	case kindDirect:
 		rp.applyDirect(le, body.Payload)
-	case kindTick:
-		rp.applyRows(body.Payload)
 	case kindJoin:
 		rp.applyJoin(le)
 	case kindStart:
@@ -200,10 +195,12 @@ func (rp *replica) applyStart(le *logEntry, payload []byte) {
 	}
 	clock := binary.LittleEndian.Uint64(payload)
 	direct := binary.LittleEndian.Uint64(payload[8:])
-	rk.tick = max(rk.tick, binary.LittleEndian.Uint64(payload[16:]))
+	step := binary.LittleEndian.Uint64(payload[16:])
 	rk.away = false
 	for _, e := range rp.order {
 		switch {
+		case e.table:
+			e.starts[rank], e.clocks[rank] = step, max(e.clocks[rank], step)
 		case e.direct:
 			e.starts[rank], e.clocks[rank] = direct, max(e.clocks[rank], direct)
 		case e.starts[rank] == never:
@@ -256,19 +253,25 @@ func (rp *replica) create(le *logEntry, value []byte) {
 		dtype: dtype.Type(int8(le.dtype)), total: le.total, direct: le.direct}}
 	lo, hi := wire.Range(le.total, le.id.Slice, le.slices)
 	e.size = int(hi - lo)
-	if le.rows {
-		e.row, e.size = int(le.total), int(le.clock)
-	}
 	if le.sparse {
 		spec, first, err := rows.DecodeSpec(e.id, e.slices, e.dtype, value)
 		if err != nil {
 			panic("ps: rows of a new key: " + err.Error()) // initSize has checked them
 		}
-		e.size, e.sparse, value = 0, rows.NewPart(spec, first), nil
+		e.size, e.sparse, e.table, value = 0, rows.NewPart(spec, first), le.table, nil
 	}
 	rp.addSlice(e)
 	clear(e.value.data())
 	copy(e.value.data(), value)
+	if !e.table {
+		return
+	}
+	for r := range e.clocks { // all workers make it in the same step
+		e.clocks[r] = le.clock
+		if rp.ranks[r].away {
+			e.starts[r] = never
+		}
+	}
 }
 
 // addSlice adds an entry with room for its value.
@@ -312,9 +315,7 @@ type rankState struct {
 	// outcomes of the sequences around low, 2 bits each, for workers that ask again: a ring of
 	// twice the window, because a worker may ask about a whole window of sequences at or below low
 	fates []uint64
-	// steps of tables that the worker has ended
-	tick uint64
-	away bool // has joined and not said where it starts: nobody waits for its ticks
+	away  bool // has joined and not said where it starts
 }
 
 // newRankState returns the knowledge of a worker that nobody has heard of.

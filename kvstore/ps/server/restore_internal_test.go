@@ -59,7 +59,7 @@ func put(at int, v byte) func(b []byte) []byte {
 func TestAStateHasOneEncoding(t *testing.T) {
 	h := testHost(t, 2, nil)
 	rp, e := testReplica(t, h)
-	rp.ranks[1].away, rp.ranks[1].tick, rp.ranks[1].low = true, 9, 8
+	rp.ranks[1].away, rp.ranks[1].low = true, 8
 	le := binary.LittleEndian
 	spec := rp.spec.Append(nil)
 	want := append(le.AppendUint32(nil, uint32(len(spec))), spec...)
@@ -68,7 +68,7 @@ func TestAStateHasOneEncoding(t *testing.T) {
 		r := &rp.ranks[i]
 		want = le.AppendUint32(want, r.incarnation)
 		want = le.AppendUint32(want, uint32(len(r.bits)))
-		for _, v := range []uint64{r.low, r.tick, uint64(i)} {
+		for _, v := range []uint64{r.low, 0, uint64(i)} {
 			want = le.AppendUint64(want, v)
 		}
 		want = append(want, make([]byte, 8*(len(r.bits)+len(r.fates)))...)
@@ -202,7 +202,8 @@ func TestTheHeadBringsTheOptimizer(t *testing.T) {
 		from := newReplica(h, &seat{})
 		from.spec = wire.Spec{Version: tt.version, Name: "sgd"}
 		rp.restoring = tt.restore
-		if err := rp.setHead(wire.SourceOf(from.appendHead(nil))); err != nil || rp.spec.Version != tt.want {
+		if err := rp.setHead(wire.SourceOf(from.appendHead(nil))); err != nil ||
+			rp.spec.Version != tt.want {
 			t.Errorf("%+v: version %d, %v", tt, rp.spec.Version, err)
 		}
 	}
@@ -223,7 +224,8 @@ func TestSavedPartsAreReported(t *testing.T) {
 		m := &h.me.Out.Sends[0].Msg
 		if m.SnapshotResult() != want || m.Epoch != epoch || string(m.Payload) != "part" ||
 			sn.snap.saved != (try == 3) {
-			t.Errorf("attempt %d: %+v in epoch %d, want %+v", try, m.SnapshotResult(), m.Epoch, want)
+			t.Errorf("attempt %d: %+v in epoch %d, want %+v", try, m.SnapshotResult(), m.Epoch,
+				want)
 		}
 	}
 }

@@ -238,8 +238,8 @@ func (st *stage) describe(s *Server) {
 			sh.spec.Version, len(sh.asks))
 		for r := range sh.ranks {
 			rk := &sh.ranks[r]
-			fmt.Fprintf(st.out, "    worker %d: incarnation %d low %d tick %d away %v\n", r,
-				rk.incarnation, rk.low, rk.tick, rk.away)
+			fmt.Fprintf(st.out, "    worker %d: incarnation %d low %d away %v\n", r,
+				rk.incarnation, rk.low, rk.away)
 		}
 		for _, e := range sh.order {
 			starts := slices.Clone(e.starts)
@@ -250,7 +250,7 @@ func (st *stage) describe(s *Server) {
 			}
 			fmt.Fprintf(st.out, "    key %d/%d: version %d closed %d clocks %v starts %v"+
 				" rounds %d pulls %d: %s before %s\n", e.id.Key, e.id.Slice, e.version, e.closed,
-				e.clocks, starts, len(e.rounds), len(e.parked), script.Values(e.value.data()),
+				e.clocks, starts, len(e.rounds), len(e.parked), script.Values(e.dense()),
 				script.Values(e.prevData()))
 		}
 	}

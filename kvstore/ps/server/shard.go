@@ -89,7 +89,7 @@ func (sh *shard) fromWorker(m *wire.Message) {
 		return // it has not been let in: it will ask again
 	}
 	switch m.Type {
-	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
+	case wire.TypePush, wire.TypePushPull, wire.TypeProbe:
 		sh.push(m)
 	case wire.TypePull:
 		sh.pull(m)
@@ -114,7 +114,7 @@ func (sh *shard) hasCommitted(le *logEntry) {
 	if le.kind == kindJoin {
 		// Pushes that were committed since the join was put into the log are the incarnation
 		// before's.
-		sh.receipt(int(le.id.Key)).forget(sh.host)
+		sh.receipt(int(le.id.Key)).forget()
 	}
 	if le.kind == kindInit {
 		e = sh.entries[le.id]
@@ -128,9 +128,6 @@ func (sh *shard) hasCommitted(le *logEntry) {
 	}
 	if e != nil && len(e.parked) > 0 {
 		sh.unpark(e)
-	}
-	if le.kind == kindTick || le.kind == kindJoin || le.kind == kindStart {
-		sh.unparkRows()
 	}
 	if le.kind == kindJoin || le.kind == kindStart {
 		for _, e := range sh.order {
@@ -172,7 +169,6 @@ func (sh *shard) tickPrimary() {
 			sh.unpark(e)
 		}
 	}
-	sh.unparkRows()
 }
 
 // membersChanged looks at everything that depends on which workers count: rounds that waited for a
@@ -192,7 +188,6 @@ func (sh *shard) membersChanged() {
 		sh.closeRounds(e)
 		sh.unpark(e)
 	}
-	sh.unparkRows()
 }
 
 // promote turns a backup into the primary: its state is the whole truth, with the log of one that
@@ -237,8 +232,7 @@ func (sh *shard) demote() {
 		clear(e.parked)
 		e.rounds, e.parked = e.rounds[:0], e.parked[:0]
 	}
-	clear(sh.rows)
-	sh.rows, sh.parked, sh.asks = sh.rows[:0], 0, nil
+	sh.parked, sh.asks = 0, nil
 	clear(sh.waiting)
 	sh.forgetAll()
 	// Comparisons are between a primary and its backup, which this copy was not.

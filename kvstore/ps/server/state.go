@@ -18,9 +18,9 @@ import (
 // A part is, in this order:
 //
 //	key 4 bytes, slice 2, slices 2
-//	element type 1, bits 1 (1: direct, 2: the version before follows, 4: sparse), zeros 2
+//	element type 1, bits 1 (1: direct, 2: the version before follows, 4: sparse, 8: table), zeros 2
 //	number of workers 4
-//	bytes of the key 8, of the slice 8, of a row 8
+//	bytes of the key 8, of the slice 8, zeros 8
 //	version 8
 //	clock 8 and start 8 of every worker
 //	length of the optimizer's state 8, that state
@@ -31,7 +31,7 @@ import (
 //
 //	length of the optimizer's description 4, that description (wire.Spec)
 //	number of workers 4
-//	for every worker: incarnation 4, words of its window 4, low 8, tick 8, 1 if it is away 8,
+//	for every worker: incarnation 4, words of its window 4, low 8, zeros 8, 1 if it is away 8,
 //	the window's bits, the outcomes
 //
 // Reading trusts no number: a part may come from a file that was damaged, or from a server of
@@ -68,11 +68,14 @@ func appendPart(dst []byte, e *entry, version uint64, value, prev, state []byte)
 	if e.sparse != nil {
 		bits |= 4
 	}
+	if e.table {
+		bits |= 8
+	}
 	dst = append(dst, uint8(e.dtype), bits, 0, 0)
 	dst = le.AppendUint32(dst, uint32(len(e.clocks)))
 	dst = le.AppendUint64(dst, e.total)
 	dst = le.AppendUint64(dst, uint64(e.size))
-	dst = le.AppendUint64(dst, uint64(e.row))
+	dst = le.AppendUint64(dst, 0)
 	dst = le.AppendUint64(dst, version)
 	for r, c := range e.clocks {
 		dst = le.AppendUint64(dst, c)
@@ -102,11 +105,15 @@ func (rp *replica) readPart(from *wire.Source) error {
 	le := binary.LittleEndian
 	e := &entry{id: ps.ID{Key: le.Uint32(h), Slice: le.Uint16(h[4:])},
 		traits: traits{slices: le.Uint16(h[6:]),
-			dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0}}
+			dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0, table: h[9]&8 != 0}}
 	hasPrev := h[9]&2 != 0
 	n, size, row := le.Uint32(h[12:]), le.Uint64(h[24:]), le.Uint64(h[32:])
 	e.total, e.version = le.Uint64(h[16:]), le.Uint64(h[40:])
-	if n > maxRanks || size > node.MaxSlice || row > size || !e.dtype.Valid() {
+	if row != 0 {
+		return fmt.Errorf("key %d is a table of an earlier release, whose rows are in blocks",
+			e.id.Key)
+	}
+	if n > maxRanks || size > node.MaxSlice || !e.dtype.Valid() || e.table && h[9]&5 != 5 {
 		return fmt.Errorf("key %d has clocks of %d workers and %d bytes", e.id.Key, n, size)
 	}
 	clocks, err := from.Take(16*uint64(n) + 8)
@@ -137,7 +144,7 @@ func (rp *replica) readPart(from *wire.Source) error {
 		}
 		e.sparse = rows.NewPart(held.Spec, nil)
 	}
-	e.size, e.row = int(size), int(row)
+	e.size = int(size)
 	if old := rp.entries[e.id]; old != nil {
 		if old.size != e.size || old.slices != e.slices || (old.sparse == nil) !=
 			(e.sparse == nil) {
@@ -193,7 +200,7 @@ func (rp *replica) appendHead(dst []byte) []byte {
 		dst = le.AppendUint32(dst, r.incarnation)
 		dst = le.AppendUint32(dst, uint32(len(r.bits)))
 		dst = le.AppendUint64(dst, r.low)
-		dst = le.AppendUint64(dst, r.tick)
+		dst = le.AppendUint64(dst, 0)
 		if r.away {
 			dst = append(dst, 1, 0, 0, 0, 0, 0, 0, 0)
 		} else {
@@ -209,9 +216,9 @@ func (rp *replica) appendHead(dst []byte) []byte {
 	return dst
 }
 
-// setHead takes over the bytes of appendHead. The window must be the server's own: it is a setting on
-// which all processes agree. A snapshot may be of a job with another number of workers: ranks that
-// the job does not have are dropped, and new ones begin where the others are.
+// setHead takes over the bytes of appendHead. The window must be the server's own: it is a setting
+// on which all processes agree. A snapshot may be of a job with another number of workers: ranks
+// that the job does not have are dropped, and new ones begin where the others are.
 func (rp *replica) setHead(from *wire.Source) error {
 	if err := rp.readHead(from); err != nil {
 		return fmt.Errorf("%w: %w", errState, err)
@@ -248,14 +255,13 @@ func (rp *replica) readHead(from *wire.Source) error {
 	if n > maxRanks {
 		return fmt.Errorf("it knows %d workers, want at most %d", n, maxRanks)
 	}
-	most := uint64(0)
 	for i := range n {
 		h, err := from.Take(32)
 		if err != nil {
 			return err
 		}
 		var r *rankState
-		if most = max(most, le.Uint64(h[16:])); rp.restoring && i >= len(rp.ranks) {
+		if rp.restoring && i >= len(rp.ranks) {
 			r = newRankState(rp.cfg.Window) // of a worker that the job does not have any more
 		} else {
 			rp.grow(i + 1)
@@ -264,8 +270,7 @@ func (rp *replica) readHead(from *wire.Source) error {
 		if n := le.Uint32(h[4:]); int(n) != len(r.bits) {
 			return fmt.Errorf("window of %d pushes, want %d", 64*uint64(n), 64*len(r.bits))
 		}
-		r.incarnation, r.low, r.tick, r.away = le.Uint32(h), le.Uint64(h[8:]), le.Uint64(h[16:]),
-			h[24] != 0
+		r.incarnation, r.low, r.away = le.Uint32(h), le.Uint64(h[8:]), h[24] != 0
 		if h, err = from.Take(8 * uint64(len(r.bits)+len(r.fates))); err != nil {
 			return err
 		}
@@ -275,9 +280,6 @@ func (rp *replica) readHead(from *wire.Source) error {
 		for j := range r.fates {
 			r.fates[j] = le.Uint64(h[8*(len(r.bits)+j):])
 		}
-	}
-	for i := n; i < len(rp.ranks); i++ {
-		rp.ranks[i].tick = most // a place that the job of the snapshot did not have
 	}
 	if rp.restoring {
 		spec.Version = min(spec.Version, RestoredVersion)
@@ -308,7 +310,7 @@ func (rp *replica) sum(e *entry) uint32 {
 	}
 	for i := range rp.ranks {
 		r := &rp.ranks[i]
-		c = mix(mix(mix(c, r.low), r.tick), uint64(r.incarnation))
+		c = mix(mix(c, r.low), uint64(r.incarnation))
 		for _, w := range r.bits {
 			c = mix(c, w)
 		}

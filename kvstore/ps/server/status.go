@@ -8,7 +8,7 @@ import (
 
 // Stats counts the work of a server.
 type Stats struct {
-	Pushes     uint64 // pushes and ticks received for the first time
+	Pushes     uint64 // pushes received for the first time
 	Duplicates uint64 // pushes received again
 	Early      uint64 // pushes received before one that they follow, and dropped
 	Late       uint64 // pushes whose round was closed without them
@@ -36,9 +36,6 @@ func (s *Server) heartbeat() wire.Heartbeat {
 			if rd := e.open(e.closed + 1); rd != nil && h.Waiting < 0 {
 				h.Waiting = int32(s.missing(e, rd))
 			}
-		}
-		for r := range sh.ranks {
-			h.Clock = max(h.Clock, sh.ranks[r].tick)
 		}
 		h.Parked += uint32(sh.parked)
 	}
@@ -118,7 +115,8 @@ func (s *Server) Copy(id ps.ID) ([]byte, bool) {
 // one on, in the order of this copy, about so many bytes of them.
 func (s *Server) RowStates(id ps.ID, from uint64, bytes int) (st rows.States, ok bool) {
 	for _, sh := range s.shards {
-		if sh != nil && sh.role == primary && sh.entries[id] != nil && sh.entries[id].sparse != nil {
+		if sh != nil && sh.role == primary && sh.entries[id] != nil &&
+			sh.entries[id].sparse != nil {
 			return sh.entries[id].sparse.Store.Export(from, bytes), true
 		}
 	}

@@ -48,23 +48,17 @@ func (j *journal) blameRound(e *entry, clock uint64) wire.Node {
 // are not committed, otherwise the worker that is furthest behind.
 func (pl *pulls) blamePull(p *parked) wire.Node {
 	e, from := p.entry, int(p.from.Rank)
-	if p.rows == nil && !e.direct {
+	if !e.direct {
 		return pl.blameRound(e, p.need)
 	}
-	at := func(r int) uint64 { return e.clocks[r] }
-	waits := func(r int) bool { return e.starts[r] != never }
-	if p.rows != nil {
-		at = func(r int) uint64 { return pl.ranks[r].tick }
-		waits = func(r int) bool { return !pl.ranks[r].away }
-	}
-	if at(from) < p.own {
+	if e.clocks[from] < p.own {
 		return pl.behind()
 	}
 	slowest := wire.Node{}
 	low := p.need
-	for r := range pl.ranks {
-		if pl.counts(r) && waits(r) && at(r) < low {
-			slowest, low = wire.Node{Role: wire.Worker, Rank: uint16(r)}, at(r)
+	for r, clock := range e.clocks {
+		if pl.counts(r) && e.starts[r] != never && clock < low {
+			slowest, low = wire.Node{Role: wire.Worker, Rank: uint16(r)}, clock
 		}
 	}
 	return slowest

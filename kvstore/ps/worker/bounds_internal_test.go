@@ -208,23 +208,23 @@ func TestCommittedPushesAreNotRepeated(t *testing.T) {
 	}
 }
 
-// TestAPullOfManyRowsIsCut reads more rows of a block than a message may have bytes for.
+// TestAPullOfManyRowsIsCut reads more rows of a slice than a message may have bytes for.
 func TestAPullOfManyRowsIsCut(t *testing.T) {
-	d := joinedDrill(t, Config{SliceSize: node.MaxSlice}, 1)
-	const size = node.TickLimit / 2 // one block of MaxSlice bytes
-	table, _, err := d.Table(d.at, 1, TableSpec{Rows: node.MaxSlice / size, RowSize: size}, 0)
+	d := joinedDrill(t, Config{}, 1)
+	const size = node.RowsLimit / 2
+	table, _, err := d.Table(d.at, 1, TableSpec{Rows: 9, RowSize: size}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.created()
-	if _, err := table.Get(d.at, []uint32{3, 0, 1, 2, 3}, make([]byte, 5*size), 0); err != nil {
+	if _, err := table.Get(d.at, []uint32{3, 0, 1, 2, 3, 8}, make([]byte, 6*size), 0); err != nil {
 		t.Fatal(err)
 	}
-	want := [][]byte{{3, 0, 0, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 2, 0, 0, 0}, {3, 0, 0, 0}}
+	want := [][]uint32{{0, 1}, {2, 3}, {8}}
 	list := d.sent()
 	for i := range list {
-		if len(list) != len(want) || !bytes.Equal(list[i].Payload, want[i]) {
-			t.Fatalf("%d pulls, the %d. of rows % x, want % x", len(list), i, list[i].Payload, want)
+		if len(list) != len(want) || !bytes.Equal(list[i].Payload, wire.AppendIDs(nil, want[i])) {
+			t.Fatalf("%d pulls, the %d. of rows % x, want %v", len(list), i, list[i].Payload, want)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (c *call) vacate() bool {
 // value came.
 type part struct {
 	call *call // nil once the part has left it
-	// TypePush, TypePushPull, TypeTick, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
+	// TypePush, TypePushPull, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
 	kind  wire.Type
 	slice *slice // of the key; nil where the call is about a whole shard
 	shard uint32
@@ -78,7 +78,9 @@ type part struct {
 type demand struct {
 	clock uint64 // of a push: its number for the slice
 	need  uint64 // of a pull: lowest version that answers it
-	own   uint64 // of a pull: pushes of this worker that the answer must contain
+	// of a pull: pushes of this worker that the answer must contain; of a table's init: steps
+	// before
+	own   uint64
 	flags wire.Flags
 	codec uint8 // encoding of the payload
 }
@@ -88,7 +90,7 @@ type demand struct {
 type borrowed struct {
 	payload []byte   // values of a push
 	out     []byte   // room for the value of a pull; nil: the value is dropped
-	index   []uint32 // of a read of rows: place of each row in out, in rows
+	index   []uint32 // of a read of rows: places in out, in rows (reading)
 	loan    ps.Loan  // of payload, which messages under way hold
 	refs    int      // messages under way that refer to payload
 	// servers that messages with the payload have gone to since it was last lent to nobody

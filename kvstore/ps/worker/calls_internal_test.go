@@ -73,13 +73,15 @@ func TestJoinAsksEveryShard(t *testing.T) {
 	if d.joining.left != 3 {
 		t.Error("another shard's answer counts")
 	}
-	c = wire.Cursor{Tick: 3, Entries: []wire.CursorEntry{{Key: 4, Clock: 6, Slices: 1}}}
+	c = wire.Cursor{Entries: []wire.CursorEntry{{Key: 4, Clock: 6, Slices: 1},
+		{Key: 9, Clock: 3, Slices: 2, Direct: true, Table: true}}}
 	d.cursor(&qs[0], c)
 	d.cursor(&qs[0], c)
 	if d.joined || len(d.me.Out.Done) > 0 {
 		t.Fatal("it has joined before all shards have answered")
 	}
-	c = wire.Cursor{Tick: 2, Entries: []wire.CursorEntry{{Key: 5, Clock: 7, Slices: 1}}}
+	c = wire.Cursor{Entries: []wire.CursorEntry{{Key: 5, Clock: 7, Slices: 1},
+		{Key: 9, Slice: 1, Clock: 2, Slices: 2, Direct: true, Table: true}}}
 	d.cursor(&qs[1], c)
 	d.done(1)
 	if !d.joined || d.resumed != 6 || d.clock != 2 || d.started != 6 {
@@ -102,10 +104,12 @@ func TestALooseWorkerSaysWhereItStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		qs := d.sent()
-		d.cursor(&qs[0], wire.Cursor{Tick: 1, Last: 9, Entries: []wire.CursorEntry{
+		d.cursor(&qs[0], wire.Cursor{Entries: []wire.CursorEntry{
+			{Key: 9, Slices: 2, Direct: true, Table: true, Clock: 1, Version: 9},
 			{Key: 1, Slices: 1, Clock: 3, Version: 5}, {Key: 2, Slices: 1, Direct: true, Clock: 8,
 				Version: 7}}})
-		d.cursor(&qs[1], wire.Cursor{Tick: 4, Last: 8, Entries: []wire.CursorEntry{
+		d.cursor(&qs[1], wire.Cursor{Entries: []wire.CursorEntry{
+			{Key: 9, Slice: 1, Slices: 2, Direct: true, Table: true, Clock: 4, Version: 8},
 			{Key: 3, Slices: 1, Clock: 6, Version: 2}, {Key: 4, Slices: 1, Direct: true, Clock: 1,
 				Version: 2}}})
 		want := wire.StartPoint{Round: 6, Push: 8, Step: 9}
@@ -129,10 +133,9 @@ func TestALooseWorkerSaysWhereItStarts(t *testing.T) {
 		}
 		d.cursor(&starts[1], wire.Cursor{})
 		d.done(1)
-		if !d.joined || d.resumed != 6 || d.clock != 9 || d.started != 9 || d.ticks[0] != 9 ||
-			d.ticks[1] != 9 {
-			t.Errorf("joined %v, resumed %d, clock %d, started %d, ticks %v", d.joined, d.resumed,
-				d.clock, d.started, d.ticks)
+		if !d.joined || d.resumed != 6 || d.clock != 9 || d.started != 9 {
+			t.Errorf("joined %v, resumed %d, clock %d, started %d", d.joined, d.resumed, d.clock,
+				d.started)
 		}
 		if got := d.resume(wire.CursorEntry{Direct: true, Clock: 1}); got != 8 {
 			t.Errorf("direct pushes resume behind %d, want 8", got)
@@ -151,30 +154,28 @@ func TestWhereAWorkerResumes(t *testing.T) {
 	direct := func(key uint32, clock uint64) wire.CursorEntry {
 		return wire.CursorEntry{Key: key, Clock: clock, Slices: 1, Direct: true}
 	}
-	rows := func(key uint32) wire.CursorEntry {
-		return wire.CursorEntry{Key: key, Clock: 1, Slices: 1, Direct: true, Rows: true}
+	table := func(key uint32, clock uint64) wire.CursorEntry {
+		return wire.CursorEntry{Key: key, Clock: clock, Slices: 1, Direct: true, Table: true}
 	}
 	for name, tt := range map[string]struct {
 		list           []wire.CursorEntry
-		ticks          []uint64
 		resumed, clock uint64
 	}{
-		"nothing":          {nil, []uint64{4, 2}, 0, 2},
-		"rounds":           {[]wire.CursorEntry{round(1, 5), round(2, 4)}, []uint64{9, 9}, 4, 9},
-		"key aside":        {[]wire.CursorEntry{round(1, 5), round(Aside, 1)}, []uint64{0}, 5, 0},
-		"key before aside": {[]wire.CursorEntry{round(1, 5), round(Aside-1, 1)}, []uint64{0}, 1, 0},
-		"direct":           {[]wire.CursorEntry{direct(1, 5), direct(2, 3)}, []uint64{1}, 3, 1},
-		"both":             {[]wire.CursorEntry{direct(1, 2), round(2, 3)}, []uint64{1}, 3, 1},
-		"rows":             {[]wire.CursorEntry{rows(1)}, []uint64{3, 2}, 2, 2},
-		"rows and direct":  {[]wire.CursorEntry{rows(1), direct(2, 2)}, []uint64{3, 4}, 2, 2},
-		"direct and rows":  {[]wire.CursorEntry{rows(1), direct(2, 7)}, []uint64{3, 4}, 3, 3},
-		"rows and rounds":  {[]wire.CursorEntry{rows(1), round(2, 7)}, []uint64{3, 4}, 7, 3},
+		"nothing":           {nil, 0, 0},
+		"rounds":            {[]wire.CursorEntry{round(1, 5), round(2, 4)}, 4, 0},
+		"key aside":         {[]wire.CursorEntry{round(1, 5), round(Aside, 1)}, 5, 0},
+		"key before aside":  {[]wire.CursorEntry{round(1, 5), round(Aside-1, 1)}, 1, 0},
+		"direct":            {[]wire.CursorEntry{direct(1, 5), direct(2, 3)}, 3, 0},
+		"both":              {[]wire.CursorEntry{direct(1, 2), round(2, 3)}, 3, 0},
+		"tables":            {[]wire.CursorEntry{table(1, 3), table(2, 2)}, 2, 2},
+		"tables and direct": {[]wire.CursorEntry{table(1, 3), direct(2, 2)}, 2, 2},
+		"direct and tables": {[]wire.CursorEntry{table(1, 3), direct(2, 7)}, 3, 3},
+		"tables and rounds": {[]wire.CursorEntry{table(1, 3), round(2, 7)}, 7, 3},
 	} {
 		d := newDrill(t, Config{}, 1)
 		for _, e := range tt.list {
 			d.cursors[ps.ID{Key: e.Key}] = e
 		}
-		d.ticks = tt.ticks
 		if d.findResume(); d.resumed != tt.resumed || d.clock != tt.clock {
 			t.Errorf("%s: resumes behind %d, clock %d, want %d and %d", name, d.resumed, d.clock,
 				tt.resumed, tt.clock)
@@ -383,7 +384,7 @@ func TestPullsWantVersions(t *testing.T) {
 	a, b := add(1, 9), add(2, 7)
 	for _, c := range []wire.CursorEntry{{Key: 1, Direct: true, Clock: 9},
 		{Key: 2, Direct: true, Clock: 2}, {Key: 3, Direct: true, Clock: 6},
-		{Key: 4, Clock: 1}, {Key: 5, Direct: true, Rows: true, Clock: 1}} {
+		{Key: 4, Clock: 1}, {Key: 5, Direct: true, Table: true, Clock: 1}} {
 		d.cursors[ps.ID{Key: c.Key}] = c
 	}
 	for _, sl := range []*slice{a, b} {

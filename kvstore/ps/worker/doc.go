@@ -22,8 +22,7 @@
 //	failing       calls that cannot end well
 //	progress      steps that the worker has begun and ended
 //	joiner        where the worker starts
-//	tables        rows that are read and changed
-//	keyset        keys that are pushed and pulled
+//	keyset        keys that are pushed and pulled, and tables
 //	barriers      the barrier that the worker has called
 //	snapshotting  the snapshot that the worker has asked for
 //	regrouping    the change of the group that the worker has called for
@@ -80,11 +79,17 @@
 // pushes, and a round waits for all of them. A pull asks only shards that have rows of it; its
 // rows are put to their places in the order of the call.
 //
+// A Table is a view of a sparse key without rounds: it keeps the additions of a step, and pushes
+// them when the step ends, to all slices of all tables. So the clock of a table's push is the step,
+// and a process that takes over a place is behind the step that all slices have; slices that have
+// the next one already get no second push, and additions to their rows are dropped.
+//
 // Where the staleness has a bound, a worker keeps the rows that it has pulled, each with the clock
 // of its answer, and asks for them again
 //
 //	when their clock is too old for the staleness,
-//	when it has pushed them itself, because it does not know what the optimizer makes of a push,
+//	when it has pushed them itself, because it does not know what the optimizer makes of a push;
+//	to rows of a table it adds its own push,
 //	when it has kept too many others.
 //
 // With rounds nothing is kept: all workers see the rows of one round, which changes with each push.
@@ -104,8 +109,8 @@
 // # Errors
 //
 // A call that makes no sense is refused at once, with ps.ErrUsage. It has changed nothing: the next
-// call on its key gets the clock that it would have had, and no part of it is left. Other calls end with a ps.Error,
-// which names the call, the key, and the node that was waited for:
+// call on its key gets the clock that it would have had, and no part of it is left. Other calls end
+// with a ps.Error, which names the call, the key, and the node that was waited for:
 //
 //	ErrTimeout      the deadline has passed; a push may still be applied, once
 //	ErrRejected     a server has refused the call: no memory, another shape, a version gone

@@ -63,7 +63,6 @@ func (jo *joiner) askCursors() {
 		return
 	}
 	c.single.peer = wire.Node{}
-	jo.ticks = make([]uint64, len(jo.shards))
 	if jo.lost != nil {
 		jo.fail(c, jo.lost)
 		return
@@ -82,9 +81,7 @@ func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
 		jo.me.Out.Report(ps.EventRefused, m.From, m.Shard, m.Epoch, err.Error())
 		return false
 	}
-	jo.ticks[r.id] = cur.Tick
 	jo.entering = jo.entering || cur.Away
-	jo.from.Step = max(jo.from.Step, cur.Last)
 	for _, e := range cur.Entries {
 		jo.cursors[ps.ID{Key: e.Key, Slice: e.Slice}] = e
 	}
@@ -120,16 +117,16 @@ func (jo *joiner) begin() {
 // round waits for a push that has been left out.
 func (jo *joiner) findStart() {
 	for _, c := range jo.cursors {
-		if c.Direct {
-			jo.from.Push = max(jo.from.Push, c.Clock, c.Version)
-		} else {
-			jo.from.Round = max(jo.from.Round, c.Clock, c.Version)
+		to := &jo.from.Round
+		switch {
+		case c.Table:
+			to = &jo.from.Step
+		case c.Direct:
+			to = &jo.from.Push
 		}
+		*to = max(*to, c.Clock, c.Version)
 	}
 	jo.resumed, jo.clock = jo.from.Round, jo.from.Step
-	for i := range jo.ticks {
-		jo.ticks[i] = jo.clock
-	}
 }
 
 // findEntry works out where a worker starts that has come into the group of a running job: rounds
@@ -138,7 +135,7 @@ func (jo *joiner) findEntry() {
 	step, push, rounds := jo.clock, uint64(0), false
 	for _, c := range jo.cursors {
 		switch {
-		case c.Key >= Aside || c.Rows:
+		case c.Key >= Aside || c.Table:
 		case c.Direct:
 			push = max(push, c.Clock, c.Version)
 		default:
@@ -167,11 +164,12 @@ const Aside = 1 << 31
 // findResume works out where the worker continues when rounds have waited for it: it repeats the
 // step that is committed on some shards and not on others.
 func (jo *joiner) findResume() {
-	rounds, direct, rows := uint64(math.MaxUint64), uint64(math.MaxUint64), false
+	const none = uint64(math.MaxUint64)
+	rounds, direct, steps := none, none, none
 	for _, c := range jo.cursors {
 		switch {
-		case c.Rows:
-			rows = true
+		case c.Table: // a step of tables is over when all of their slices have it
+			steps = min(steps, c.Clock)
 		case c.Key >= Aside:
 		case c.Direct:
 			direct = min(direct, c.Clock)
@@ -179,22 +177,20 @@ func (jo *joiner) findResume() {
 			rounds = min(rounds, c.Clock)
 		}
 	}
-	// A step of tables is over when all shards have it: the lowest tick counts.
-	for i, t := range jo.ticks {
-		if i == 0 || t < jo.clock {
-			jo.clock = t
-		}
+	jo.clock = 0
+	if steps != none {
+		jo.clock = steps
 	}
 	switch {
-	case rounds != math.MaxUint64: // of direct pushes only the count at the last step is known
+	case rounds != none: // of direct pushes only the count at the last step is known
 		jo.resumed = rounds
-	case direct != math.MaxUint64 && rows:
-		jo.resumed = min(direct, jo.clock)
+	case direct != none && steps != none:
+		jo.resumed = min(direct, steps)
 		jo.clock = jo.resumed
-	case direct != math.MaxUint64:
+	case direct != none:
 		jo.resumed = direct
-	case rows:
-		jo.resumed = jo.clock
+	case steps != none:
+		jo.resumed = steps
 	}
 }
 

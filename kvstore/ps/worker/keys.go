@@ -14,9 +14,8 @@ import (
 type workerKey struct {
 	key    uint32
 	dtype  dtype.Type
-	total  uint64     // bytes of the key; of a row of a table
+	total  uint64     // bytes of the key
 	direct bool       // without rounds
-	row    int        // bytes of a row of a table, 0 for other keys
 	slices []*slice   // by number
 	sparse *sparseKey // rows of a sparse key; nil for other keys
 }
@@ -73,8 +72,8 @@ type keyset struct {
 	*routes
 	*progress
 	*joiner
-	*tables
-	keys map[uint32]*workerKey
+	keys  map[uint32]*workerKey
+	byKey map[uint32]*Table // tables; a step ends for all of them together
 }
 
 // create begins the call that Worker.Init makes. It checks everything that can be checked here,
@@ -90,7 +89,7 @@ func (ks *keyset) create(now ps.Time, key uint32, spec KeySpec, value []byte, de
 	case ks.keys[key] != nil:
 		return 0, usage("init", key, "it exists already")
 	case spec.Sparse != nil:
-		return ks.createRows(now, key, spec, value, deadline)
+		return ks.createRows(now, key, spec, value, nil, deadline)
 	case spec.Whole && spec.Total > node.MaxSlice:
 		return 0, usage("init", key, "%d bytes that are not to be sliced, want at most %d",
 			spec.Total, node.MaxSlice)
@@ -142,17 +141,20 @@ func (ks *keyset) newSlice(k *workerKey, i uint16, lo, hi uint64) *slice {
 	return sl
 }
 
+// isTable reports whether a key is a table's.
+func (k *workerKey) isTable() bool { return k.sparse != nil && k.sparse.table != nil }
+
 // addKey adds a key if the window of every shard has room for one round of all its keys: otherwise
 // workers that push in different orders could wait for each other.
 func (ks *keyset) addKey(k *workerKey) error {
-	if k.row > 0 {
-		ks.add(k) // rows travel together, however many blocks they are of
+	if k.isTable() {
+		ks.add(k)
 		return nil
 	}
-	// Tables are left out: their rows travel together and never wait for a turn of a slice.
+	// Tables are left out: their pushes never wait for those of others.
 	perShard := make([]int, len(ks.shards))
 	for _, other := range ks.keys {
-		if other.row > 0 {
+		if other.isTable() {
 			continue
 		}
 		for _, sl := range other.slices {
@@ -178,7 +180,7 @@ func (ks *keyset) push(now ps.Time, op PushOp) (uint64, error) {
 		return 0, err
 	}
 	switch {
-	case k == nil || k.row > 0:
+	case k == nil || k.isTable():
 		return 0, usage("push", op.Key, "it has not been initialized")
 	case k.sparse != nil:
 		if err := ks.encodePush(k, &op); err != nil {
@@ -254,7 +256,7 @@ func (ks *keyset) reached(sl *slice) uint64 {
 		return at
 	}
 	for id, c := range ks.cursors {
-		if !c.Direct || c.Rows {
+		if !c.Direct || c.Table {
 			continue
 		}
 		if k := ks.keys[id.Key]; k != nil && int(id.Slice) < len(k.slices) {
@@ -275,7 +277,7 @@ func (ks *keyset) pull(now ps.Time, key uint32, out []byte, priority int8, deadl
 		return 0, err
 	}
 	switch {
-	case k == nil || k.row > 0 || k.sparse != nil:
+	case k == nil || k.sparse != nil:
 		return 0, usage("pull", key, "it has not been initialized")
 	case uint64(len(out)) != k.total:
 		return 0, usage("pull", key, "room for %d bytes, want %d", len(out), k.total)

@@ -10,7 +10,6 @@ type progress struct {
 	resumed uint64    // pushes to every key that are committed for certain
 	begun   uint64    // pushes to the key that has most
 	clock   uint64    // steps ended by Clock
-	ticks   []uint64  // steps that earlier processes have ended by Clock, by shard
 	behind  wire.Node // worker that the program waits for outside of servers; zero: none
 }
 

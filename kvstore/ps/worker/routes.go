@@ -206,9 +206,6 @@ func (rt *routes) sendAsk(p *part) {
 			m.Need = max(m.Need, sl.seen)
 		}
 	}
-	if p.kind == wire.TypeInit && p.slice.key.row > 0 {
-		m.SetBlock(wire.Block{Row: uint64(p.slice.key.row), Size: p.slice.hi - p.slice.lo})
-	}
 	if p.kind == wire.TypeAskCursor && p.flags&wire.FlagStart != 0 {
 		m.SetStartPoint(wire.StartPoint{Round: p.own, Push: p.need, Step: p.clock})
 	}
@@ -352,7 +349,7 @@ func (rt *routes) fused(p *part) {
 // meant returns the part that a server's word about a message is about: one of a type and a number.
 func (rt *routes) meant(r *route, t wire.Type, seq uint64) *part {
 	switch t {
-	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
+	case wire.TypePush, wire.TypePushPull, wire.TypeProbe:
 		return r.flight.At(seq)
 	}
 	return rt.asking(seq)

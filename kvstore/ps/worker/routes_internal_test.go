@@ -353,8 +353,8 @@ func TestRefusalsFindTheirParts(t *testing.T) {
 	pull := rt.newPart(rt.newCall(0, "pull", 1, 0), wire.TypePull, 0)
 	rt.ask(pull)
 	for typ, want := range map[wire.Type]*part{wire.TypePush: push, wire.TypePushPull: push,
-		wire.TypeTick: push, wire.TypeProbe: push,
-		wire.TypePull: nil, wire.TypeInit: nil} {
+		wire.TypeProbe: push,
+		wire.TypePull:  nil, wire.TypeInit: nil} {
 		if got := rt.meant(r, typ, push.seq); got != want {
 			t.Errorf("a word about %s %d: got part %p, want %p", typ, push.seq, got, want)
 		}

@@ -13,6 +13,7 @@ import (
 	"gomx/internal/script"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -196,16 +197,17 @@ func (st *stage) call(o script.Options) {
 		var table *Table
 		table, id, err = st.w.Table(st.at, key, TableSpec{
 			DType: dtype.Type(o.Int("dtype", 0)), Rows: uint32(o.Number("rows", 0)),
-			RowSize: o.Int("size", 0), CacheRows: o.Int("cache", 0)}, deadline)
+			RowSize: o.Int("size", 0), CacheRows: o.Int("cache", 0),
+			Init: rows.Init{Scale: float64(o.Int("first", 0))}}, deadline)
 		if err == nil {
 			st.tables[key] = table
 		}
 	case "inc":
 		err = st.tables[key].BatchInc(rowsOf(o), values)
 	case "get":
-		rows := rowsOf(o)
-		room = make([]byte, int(o.Number("out", uint64(len(rows)*st.tables[key].key.row))))
-		id, err = st.tables[key].Get(st.at, rows, room, deadline)
+		ids := rowsOf(o)
+		room = make([]byte, int(o.Number("out", uint64(len(ids)*st.tables[key].key.sparse.Row))))
+		id, err = st.tables[key].Get(st.at, ids, room, deadline)
 		if id == 0 && err == nil {
 			fmt.Fprintf(st.out, "  at once %s\n", script.Values(room))
 		}
@@ -241,11 +243,11 @@ func (st *stage) call(o script.Options) {
 }
 
 // rowsOf returns the numbers of rows of a line.
-func rowsOf(o script.Options) (rows []uint32) {
+func rowsOf(o script.Options) (ids []uint32) {
 	for _, n := range o.Numbers("rows") {
-		rows = append(rows, uint32(n))
+		ids = append(ids, uint32(n))
 	}
-	return rows
+	return ids
 }
 
 // carryOut writes the worker's outbox to the script, and empties it.
@@ -318,9 +320,10 @@ func (st *stage) describe() {
 				sl.seen, sl.flying, len(sl.queue))
 		}
 		if t := w.byKey[key]; t != nil {
-			fmt.Fprintf(st.out, "  table %d: %d rows of %d bytes, %d per block, %d changed, %d"+
-				" cached, %d spare\n", key, t.rows, t.key.row, t.per, len(t.log), len(t.cache),
-				len(t.spare))
+			sp := t.key.sparse
+			fmt.Fprintf(st.out, "  table %d: %d rows of %d bytes, %d changed, %d cached, %d "+
+				"spare\n",
+				key, sp.Rows, sp.Row, len(t.log), len(sp.cache.rows), len(t.spare))
 		}
 	}
 }

@@ -19,9 +19,9 @@ import (
 // sparseKey is the rows of a sparse key as its worker knows them.
 type sparseKey struct {
 	rows.Spec
-	first []uint64          // rows that Init gives values
-	cache map[uint64]cached // rows that have been read, in stores with a bounded staleness
-	limit int               // rows in cache
+	first []uint64 // rows that Init gives values
+	cache rowCache
+	table *Table // whose key it is; nil: it is none
 }
 
 // RowsPull is a pull of rows of a sparse key.
@@ -33,20 +33,24 @@ type RowsPull struct {
 	Deadline ps.Time  // 0: Config.Timeout from now
 }
 
-// PullRows copies rows of a sparse key to Out, with the words of Worker.Pull: they contain what this
-// worker has pushed before. A row that nobody has pushed has its first value. Within a bounded
+// PullRows copies rows of a sparse key to Out, with the words of Worker.Pull: they contain what
+// this worker has pushed before. A row that nobody has pushed has its first value. Within a bounded
 // staleness rows that have been pulled before are not asked for again. The call ends at once, with
 // identifier 0, when all rows are at hand.
 func PullRows(w *Worker, now ps.Time, op RowsPull) (uint64, error) { return w.pullRows(now, op) }
 
-// createRows is create for a sparse key.
-func (ks *keyset) createRows(now ps.Time, key uint32, spec KeySpec, value []byte, deadline ps.Time,
-) (uint64, error) {
-	sp := &sparseKey{Spec: *spec.Sparse, first: spec.First, cache: map[uint64]cached{},
-		limit: spec.CacheRows}
+// createRows is create for a sparse key, of a table if there is one.
+func (ks *keyset) createRows(now ps.Time, key uint32, spec KeySpec, value []byte, t *Table,
+	deadline ps.Time) (uint64, error) {
+	what := "init"
+	if t != nil {
+		what = "table"
+	}
+	sp := &sparseKey{Spec: *spec.Sparse, first: spec.First, table: t,
+		cache: rowCache{map[uint64]cached{}, spec.CacheRows}}
 	sp.Key, sp.Part, sp.Parts = key, 0, len(ks.shards)
 	if err := sp.Check(); err != nil {
-		return 0, usage("init", key, "%v", err)
+		return 0, usage(what, key, "%v", err)
 	}
 	k := &workerKey{key: key, dtype: sp.DType, total: sp.Rows * uint64(sp.Spec.Row),
 		direct: spec.Direct, sparse: sp}
@@ -65,13 +69,21 @@ func (ks *keyset) createRows(now ps.Time, key uint32, spec KeySpec, value []byte
 	if err := ks.addKey(k); err != nil {
 		return 0, err
 	}
-	c := ks.newCall(now, "init", key, deadline)
+	if t != nil {
+		t.key, t.bytes = k, make([]int, len(k.slices))
+		ks.byKey[key] = t
+	}
+	c := ks.newCall(now, what, key, deadline)
 	for i, sl := range k.slices {
 		p := ks.newPart(c, wire.TypeInit, sl.shard)
 		p.slice, p.flags, p.kept = sl, wire.FlagSparse, true
 		p.payload = append(rows.AppendSpec(nil, sp.Spec), codes[i]...)
 		if spec.Direct {
 			p.flags |= wire.FlagDirect
+		}
+		if t != nil {
+			p.flags |= wire.FlagRows
+			p.own = ks.clock
 		}
 		if ks.lowest() {
 			p.flags |= wire.FlagCreate
@@ -83,13 +95,25 @@ func (ks *keyset) createRows(now ps.Time, key uint32, spec KeySpec, value []byte
 
 // encode puts rows into lists, one for each slice. The lists have memory of their own.
 func (k *workerKey) encode(what string, ids []uint64, values []byte, most int) ([][]byte, error) {
-	row, n := k.sparse.Spec.Row, uint64(k.sparse.Parts)
-	if len(values) != len(ids)*row {
+	if row := k.sparse.Spec.Row; len(values) != len(ids)*row {
 		return nil, usage(what, k.key, "%d bytes for %d rows of %d", len(values), len(ids), row)
 	}
 	if err := k.sparse.ascend(ids); err != nil {
 		return nil, usage(what, k.key, "%v", err)
 	}
+	codes := k.lists(ids, values)
+	for _, b := range codes {
+		if len(b) > most {
+			return nil, usage(what, k.key, "rows of %d bytes in one slice, want at most %d bytes",
+				len(b), most)
+		}
+	}
+	return codes, nil
+}
+
+// lists puts ascending rows into lists, one for each slice.
+func (k *workerKey) lists(ids []uint64, values []byte) [][]byte {
+	row, n := k.sparse.Spec.Row, uint64(k.sparse.Parts)
 	// A row keeps its order among the rows of its slice, so that the lists ascend too.
 	local := make([][]uint32, n)
 	for _, id := range ids {
@@ -97,17 +121,12 @@ func (k *workerKey) encode(what string, ids []uint64, values []byte, most int) (
 	}
 	codes := make([][]byte, n)
 	for i, list := range local {
-		room := make([]byte, 0, 16+(5+row)*len(list))
-		codes[i] = wire.AppendIDs(room, list)
-		if len(codes[i])+row*len(list) > most {
-			return nil, usage(what, k.key, "%d rows of %d bytes in one slice, want at most %d bytes",
-				len(list), row, most)
-		}
+		codes[i] = wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(list)), list)
 	}
 	for i, id := range ids {
 		codes[id%n] = append(codes[id%n], values[i*row:(i+1)*row]...)
 	}
-	return codes, nil
+	return codes
 }
 
 // ascend checks a list of rows.
@@ -127,12 +146,16 @@ func (ks *keyset) encodePush(k *workerKey, op *PushOp) (err error) {
 		return usage("push", k.key, "a sparse key is pushed as rows, and pulled on its own")
 	}
 	// The sum of a round must fit into a message of the log: so each worker has its share of one.
-	op.Codes, err = k.encode("push", op.IDs, op.Value, node.MaxSlice/max(1, ks.cfg.Workers))
+	most := node.MaxSlice
+	if !k.direct {
+		most /= max(1, ks.cfg.Workers)
+	}
+	op.Codes, err = k.encode("push", op.IDs, op.Value, most)
 	if err != nil {
 		return err
 	}
 	for _, id := range op.IDs {
-		delete(k.sparse.cache, id)
+		delete(k.sparse.cache.rows, id)
 	}
 	return nil
 }
@@ -143,93 +166,83 @@ func (ks *keyset) pullRows(now ps.Time, op RowsPull) (uint64, error) {
 	if err := ks.usable("pull", op.Key); err != nil {
 		return 0, err
 	}
-	if k == nil || k.sparse == nil {
+	if k == nil || k.sparse == nil || k.sparse.table != nil {
 		return 0, usage("pull", op.Key, "it has not been initialized with rows")
 	}
-	row, n := k.sparse.Spec.Row, uint64(len(k.slices))
-	if len(op.Out) != len(op.IDs)*row {
+	if row := k.sparse.Spec.Row; len(op.Out) != len(op.IDs)*row {
 		return 0, usage("pull", op.Key, "room for %d bytes for %d rows of %d", len(op.Out),
 			len(op.IDs), row)
 	}
 	if err := k.sparse.ascend(op.IDs); err != nil {
 		return 0, usage("pull", op.Key, "%v", err)
 	}
-	// Rows in the cache that are fresh enough are given at once; the others are asked for, slice by
-	// slice.
-	wanted, index := make([][]uint32, n), make([][]uint32, n)
-	var ask part // for the versions that a pull needs now
+	r := reading{ks: ks, key: k, out: op.Out}
 	for i, id := range op.IDs {
-		if len(k.sparse.cache) > 0 {
-			ask.demand, ask.slice = demand{}, k.slices[id%n]
-			ks.want(&ask)
-			if hit, ok := k.sparse.cache[id]; ok && hit.clock >= ask.need {
-				copy(op.Out[i*row:], hit.data)
-				continue
-			}
-		}
-		wanted[id%n], index[id%n] = append(wanted[id%n], uint32(id/n)), append(index[id%n], uint32(i))
+		r.add(id, uint32(i))
 	}
-	for _, list := range wanted {
-		if len(list)*row > node.MaxSlice {
-			return 0, usage("pull", op.Key, "%d rows of %d bytes of one slice, want at most %d bytes",
-				len(list), row, node.MaxSlice)
-		}
-	}
-	var c *call
-	var parts []*part
-	for i, sl := range k.slices {
-		if len(wanted[i]) == 0 {
-			continue
-		}
-		if c == nil {
-			c = ks.newCall(now, "pull", op.Key, op.Deadline)
-		}
-		p := ks.newPart(c, wire.TypePull, sl.shard)
-		p.slice, p.flags, p.prio, p.out, p.kept = sl, wire.FlagRows, op.Priority, op.Out, true
-		p.index = append(p.index, index[i]...)
-		p.payload = wire.AppendIDs(p.payload, wanted[i])
+	return r.begin(now, "pull", op.Priority, op.Deadline)
+}
+
+// want sets the versions that a read of rows of a slice needs now.
+func (ks *keyset) wantRows(p *part) {
+	t := p.slice.key.sparse.table
+	if t == nil {
 		ks.want(p)
-		parts = append(parts, p)
+		return
 	}
-	if c == nil {
-		return 0, nil
+	// Tables count steps of the worker, which are the same for all of them.
+	p.own = ks.clock
+	if s := uint64(t.bound); t.bound != Unbounded && ks.clock > s {
+		p.need = ks.clock - s
 	}
-	// The call has all its parts before the first of them may end.
-	for _, p := range parts {
-		ks.ask(p)
-	}
-	return c.id, nil
 }
 
 // arrivedSparse copies the rows of an answer to their places. It reports false for an answer that
-// cannot be used.
+// cannot be used: the part waits on.
 func (ks *keyset) arrivedSparse(p *part, m *wire.Message) bool {
 	k := p.slice.key
-	// The answer has the rows of one slice; their places among the rows of the call are in index.
+	t := k.sparse.table
+	if t != nil && p.own != ks.clock {
+		// A Clock has left meanwhile: its rows are missing in the log, and perhaps in the answer.
+		p.own = ks.clock
+		ks.sendAsk(p)
+		return false
+	}
+	s, err := wire.DecodeSparse(p.payload, 0, k.sparse.Len())
+	if err != nil {
+		panic(fmt.Sprintf("ps: list of wanted rows: %v", err))
+	}
 	row, n := k.sparse.Spec.Row, uint64(len(k.slices))
-	if len(m.Payload) != len(p.index)*row {
+	if len(m.Payload) != s.N*row {
 		ks.me.Out.Report(ps.EventRefused, m.From, m.Shard, m.Epoch,
 			"value with another number of rows")
 		return false
 	}
-	// A row is kept if this worker has pushed nothing since it asked, and the staleness has a bound.
-	keep := k.sparse.limit > 0 && k.direct && ks.cfg.Staleness != Unbounded && p.own == p.slice.clock
-	s, err := wire.DecodeSparse(p.payload, 0, k.sparse.Len())
-	if err != nil || s.N != len(p.index) {
-		panic(fmt.Sprintf("ps: list of wanted rows: %v", err))
-	}
+	// A row is kept if the staleness says when it is too old, and this worker has pushed nothing since
+	// it asked. Of a table the worker knows what its pushes make of a row, and one without a bound has
+	// no room for rows.
+	keep := t != nil || k.direct && ks.cfg.Staleness != Unbounded && p.own == p.slice.clock
+	at := p.index
 	for i, local := range s.IDs(nil) {
-		data := m.Payload[i*row : (i+1)*row]
-		copy(p.out[int(p.index[i])*row:], data)
-		if !keep {
-			continue
-		}
-		if len(k.sparse.cache) >= k.sparse.limit {
-			clear(k.sparse.cache) // which rows are read next is not known
-		}
 		// rows of a slice are numbered anew: see rows.Spec
-		id := uint64(local)*n + uint64(p.slice.id.Slice)
-		k.sparse.cache[id] = cached{data: append([]byte(nil), data...), clock: m.Answer().Version}
+		id, data := uint64(local)*n+uint64(p.slice.id.Slice), m.Payload[i*row:(i+1)*row]
+		for first := true; len(at) > 0 && (first || at[0]&again != 0); first = false {
+			place := int(at[0]&^again) * row
+			k.sparse.give(p.out[place:place+row], id, data)
+			at = at[1:]
+		}
+		if keep {
+			k.sparse.cache.keep(id, data, m.Answer().Version)
+		}
 	}
 	return true
+}
+
+// give copies a row to its place.
+func (sp *sparseKey) give(out []byte, id uint64, data []byte) {
+	if sp.table != nil {
+		sp.table.give(out, id, data)
+		return
+	}
+	copy(out, data)
 }

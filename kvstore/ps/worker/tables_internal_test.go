@@ -9,10 +9,11 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
-// rowTable returns a table of floats whose blocks have some rows, on a worker of one shard.
+// rowTable returns a table on a worker of one shard.
 func rowTable(t *testing.T, c Config, spec TableSpec) (*drill, *Table) {
 	t.Helper()
 	d := joinedDrill(t, c, 1)
@@ -34,36 +35,26 @@ func row(a, b float32) []byte {
 	return out
 }
 
-// TestTablesAreCutIntoBlocks tries tables at the bounds and looks at their blocks.
-func TestTablesAreCutIntoBlocks(t *testing.T) {
+// TestTablesHaveASliceOnEveryShard tries tables at the bounds and looks at their slices.
+func TestTablesHaveASliceOnEveryShard(t *testing.T) {
 	for name, tt := range map[string]struct {
-		spec   TableSpec
-		slice  uint64
-		blocks int
-		per    uint32
-		last   uint64 // bytes of the last block
+		spec TableSpec
+		ok   bool
 	}{
-		"no such type":    {spec: TableSpec{DType: 99, Rows: 1, RowSize: 4}},
-		"no rows":         {spec: TableSpec{RowSize: 4}},
-		"empty rows":      {spec: TableSpec{Rows: 1}},
-		"half an element": {spec: TableSpec{DType: dtype.Float32, Rows: 1, RowSize: 6}},
-		"row too large": {spec: TableSpec{DType: dtype.Uint8, Rows: 1,
-			RowSize: node.TickLimit/2 + 1}},
-		"large row": {TableSpec{DType: dtype.Uint8, Rows: 1, RowSize: node.TickLimit / 2},
-			64, 1, 1, node.TickLimit / 2},
-		"one row":         {TableSpec{DType: dtype.Float32, Rows: 1, RowSize: 4}, 64, 1, 1, 4},
-		"one block":       {TableSpec{DType: dtype.Float32, Rows: 16, RowSize: 4}, 64, 1, 16, 64},
-		"one row more":    {TableSpec{DType: dtype.Float32, Rows: 17, RowSize: 4}, 64, 2, 16, 4},
-		"rows of a slice": {TableSpec{DType: dtype.Float32, Rows: 3, RowSize: 64}, 64, 3, 1, 64},
-		"more than one":   {TableSpec{DType: dtype.Float32, Rows: 3, RowSize: 68}, 64, 3, 1, 68},
-		"65535 blocks": {TableSpec{DType: dtype.Uint8, Rows: 65535, RowSize: 64}, 64, 65535, 1,
-			64},
-		"65536 rows": {TableSpec{DType: dtype.Uint8, Rows: 65536, RowSize: 64}, 64, 32768, 2,
-			128},
+		"no such type":    {TableSpec{DType: 99, Rows: 1, RowSize: 4}, false},
+		"no rows":         {TableSpec{RowSize: 4}, false},
+		"empty rows":      {TableSpec{Rows: 1}, false},
+		"half an element": {TableSpec{DType: dtype.Float32, Rows: 1, RowSize: 6}, false},
+		"row too large": {TableSpec{DType: dtype.Uint8, Rows: 9, RowSize: node.RowsLimit + 1},
+			false},
+		"large row":      {TableSpec{DType: dtype.Uint8, Rows: 9, RowSize: node.RowsLimit}, true},
+		"a row for each": {TableSpec{DType: dtype.Float32, Rows: 3, RowSize: 4}, true},
+		"many rows": {TableSpec{DType: dtype.Float32, Rows: math.MaxUint32, RowSize: 4},
+			true},
 	} {
-		d := joinedDrill(t, Config{SliceSize: max(64, tt.slice)}, 1)
+		d := joinedDrill(t, Config{}, 3)
 		tb, _, err := d.Table(d.at, 1, tt.spec, 0)
-		if tt.blocks == 0 {
+		if !tt.ok {
 			d.refused(name, err)
 			continue
 		}
@@ -71,19 +62,16 @@ func TestTablesAreCutIntoBlocks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		at := uint64(0)
+		shards := map[uint32]bool{}
 		for i, sl := range tb.key.slices {
-			if sl.lo != at || sl.id != (ps.ID{Key: 1, Slice: uint16(i)}) {
-				t.Fatalf("%s: block %d begins at %d, want %d", name, i, sl.lo, at)
+			shards[sl.shard] = true
+			if sl.id != (ps.ID{Key: 1, Slice: uint16(i)}) {
+				t.Fatalf("%s: slice %d is %v", name, i, sl.id)
 			}
-			at = sl.hi
 		}
-		last := tb.key.slices[len(tb.key.slices)-1]
-		if len(tb.key.slices) != tt.blocks || tb.per != tt.per || last.hi-last.lo != tt.last ||
-			at != uint64(tt.spec.Rows)*uint64(tt.spec.RowSize) {
-			t.Errorf("%s: %d blocks of %d rows, the last of %d bytes, want %d of %d, the last "+
-				"of %d",
-				name, len(tb.key.slices), tb.per, last.hi-last.lo, tt.blocks, tt.per, tt.last)
+		if len(shards) != 3 || len(tb.key.slices) != 3 {
+			t.Errorf("%s: %d slices on %d shards, want 3 on 3", name, len(tb.key.slices),
+				len(shards))
 		}
 		if _, _, err := d.Table(d.at, 1, tt.spec, 0); err == nil {
 			t.Errorf("%s: it exists twice", name)
@@ -92,15 +80,20 @@ func TestTablesAreCutIntoBlocks(t *testing.T) {
 	// Worker 0 creates it, worker 1 waits; a table takes no room in the window.
 	for rank := range uint16(2) {
 		d := joinedDrill(t, Config{Window: 64, SliceSize: 64}, 1)
-		d.me.Self.Rank = rank
-		if _, _, err := d.Table(d.at, 1, TableSpec{Rows: 100, RowSize: 64}, 0); err != nil {
+		d.me.Self.Rank, d.clock = rank, 5
+		init := rows.Init{Kind: rows.KindNormal, Scale: 2, Seed: 3}
+		if _, _, err := d.Table(d.at, 1, TableSpec{Rows: 100, RowSize: 64, Init: init},
+			0); err != nil {
 			t.Fatal(err)
 		}
+		want := wire.FlagDirect | wire.FlagRows | wire.FlagSparse
+		if rank == 0 {
+			want |= wire.FlagCreate
+		}
 		for _, m := range d.sent() {
-			if m.Flags != wire.FlagDirect|wire.FlagRows|wire.FlagCreate && rank == 0 ||
-				m.Flags != wire.FlagDirect|wire.FlagRows && rank == 1 ||
-				m.Block() != (wire.Block{Row: 64, Size: 64}) {
-				t.Fatalf("rank %d: %+v", rank, m)
+			sp, _, err := rows.DecodeSpec(ps.ID{Key: 1}, 1, dtype.Float32, m.Payload)
+			if m.Flags != want || m.Clock != 5 || err != nil || sp.Init != init || sp.Rows != 100 {
+				t.Fatalf("rank %d: %+v, rows %+v, %v", rank, m, sp, err)
 			}
 		}
 		if _, err := d.Init(d.at, 2, KeySpec{Total: 64 * 64}, make([]byte, 64*64), 0); err != nil {
@@ -136,38 +129,25 @@ func TestDeltasAreAddedUp(t *testing.T) {
 		!bytes.Equal(tb.log[19], row(6, 8)) {
 		t.Errorf("changed rows %v", tb.log)
 	}
-	if want := 2 * (8 + 2*wire.RowsHead); d.steps[0] != want {
-		t.Errorf("%d bytes of rows, want %d", d.steps[0], want)
+	if tb.bytes[0] != 16 {
+		t.Errorf("%d bytes of rows, want 16", tb.bytes[0])
 	}
 	// The rows leave with the step; their memory is used again.
 	if _, err := d.Clock(d.at, 0); err != nil {
 		t.Fatal(err)
 	}
 	list := d.sent()
-	if len(list) != 2 || list[0].Type != wire.TypePush || list[1].Type != wire.TypeTick ||
-		list[0].Clock != 1 || list[1].Clock != 1 || list[0].Flags&wire.FlagRows == 0 {
-		t.Fatalf("messages %v, want rows and a tick", list)
+	want := append(append(wire.AppendIDs(nil, []uint32{3, 19}), row(3, 6)...), row(6, 8)...)
+	if len(list) != 1 || list[0].Type != wire.TypePush || list[0].Clock != 1 ||
+		!bytes.Equal(list[0].Payload, want) {
+		t.Fatalf("messages %v, want a push of % x", list, want)
 	}
-	var want []byte
-	for _, b := range []struct {
-		slice uint16
-		at    uint32
-		data  []byte
-	}{{0, 3, row(3, 6)}, {2, 3, row(6, 8)}} {
-		want = wire.AppendRows(want, 1, b.slice, 1, 8)
-		want = wire.Pad8(binary.LittleEndian.AppendUint32(want, b.at))
-		want = wire.Pad8(append(want, b.data...))
-	}
-	if !bytes.Equal(list[0].Payload, want) {
-		t.Errorf("rows % x, want % x", list[0].Payload, want)
-	}
-	if len(tb.log) != 0 || d.steps[0] != 0 || d.Clocks() != 1 || len(tb.spare) != 2 {
-		t.Errorf("after the step: %v, %d bytes, clock %d, %d spare rows", tb.log, d.steps[0],
+	if len(tb.log) != 0 || tb.bytes[0] != 0 || d.Clocks() != 1 || len(tb.spare) != 2 {
+		t.Errorf("after the step: %v, %d bytes, clock %d, %d spare rows", tb.log, tb.bytes[0],
 			d.Clocks(), len(tb.spare))
 	}
-	d.ack(&list[0])
 	d.done(0)
-	d.ack(&list[1])
+	d.ack(&list[0])
 	d.done(1)
 	if err := tb.Inc(3, row(5, 5)); err != nil || len(tb.spare) != 1 ||
 		!bytes.Equal(tb.log[3], row(5, 5)) {
@@ -175,8 +155,8 @@ func TestDeltasAreAddedUp(t *testing.T) {
 	}
 	// A step that the shard has is left out.
 	clear(tb.log)
-	clear(d.steps)
-	d.ticks[0] = 2
+	clear(tb.bytes)
+	tb.key.slices[0].old = 2
 	if err := tb.Inc(3, row(5, 5)); err != nil || len(tb.log) != 0 {
 		t.Errorf("%v, a row of a step that is there: %v", err, tb.log)
 	}
@@ -225,19 +205,16 @@ func TestReadsOfRows(t *testing.T) {
 	}
 	out, _ := get(9, 1, 10)
 	list := d.sent()
-	if len(list) != 2 || list[0].Slice != 0 || list[1].Slice != 1 ||
-		!bytes.Equal(list[0].Payload, []byte{1, 0, 0, 0}) ||
-		!bytes.Equal(list[1].Payload, []byte{1, 0, 0, 0, 2, 0, 0, 0}) ||
+	if len(list) != 1 || !bytes.Equal(list[0].Payload, wire.AppendIDs(nil, []uint32{1, 9, 10})) ||
 		list[0].Need != 0 || list[0].Clock != 0 {
-		t.Fatalf("asked for %+v, want rows of blocks 0 and 1", list)
+		t.Fatalf("asked for %+v, want rows 1, 9 and 10", list)
 	}
-	answer(&list[1], 4, row(1, 2)) // a row too few
+	answer(&list[0], 4, row(1, 2)) // rows too few
 	if n := len(d.me.Out.Events); n == 0 || d.me.Out.Events[n-1].Kind != ps.EventRefused {
 		t.Error("an answer with another number of rows is taken in")
 	}
-	answer(&list[1], 4, append(row(1, 2), row(3, 4)...))
 	d.done(0)
-	answer(&list[0], 4, row(5, 6))
+	answer(&list[0], 4, append(append(row(5, 6), row(1, 2)...), row(3, 4)...))
 	d.done(1)
 	if want := append(append(row(11, 22), row(5, 6)...), row(3, 4)...); !bytes.Equal(out, want) {
 		t.Errorf("read %v, want %v", out, want)
@@ -260,9 +237,14 @@ func TestReadsOfRows(t *testing.T) {
 		t.Errorf("call %d, read %v after the step", id, out)
 	}
 	// With a staleness of 1 the cached clock 4 is fresh enough up to clock 5.
+	need := func() uint64 {
+		p := part{slice: tb.key.slices[0]}
+		d.wantRows(&p)
+		return p.need
+	}
 	for clock, want := range map[uint64]uint64{0: 0, 1: 0, 2: 1, 5: 4} {
-		if d.clock = clock; tb.need() != want {
-			t.Errorf("at clock %d: needs %d, want %d", clock, tb.need(), want)
+		if d.clock = clock; need() != want {
+			t.Errorf("at clock %d: needs %d, want %d", clock, need(), want)
 		}
 	}
 	d.clock = 5
@@ -287,26 +269,28 @@ func TestReadsOfRows(t *testing.T) {
 	answer(q, 5, row(7, 7))
 	d.done(1)
 	// The cache is emptied when it is full, not by a row that it has.
-	if len(tb.cache) != 3 || tb.cache[9].clock != 5 || !bytes.Equal(tb.cache[9].data, row(7, 7)) {
-		t.Errorf("cache %v", tb.cache)
+	cache := &tb.key.sparse.cache
+	if len(cache.rows) != 3 || cache.rows[9].clock != 5 ||
+		!bytes.Equal(cache.rows[9].data, row(7, 7)) {
+		t.Errorf("cache %v", cache.rows)
 	}
-	tb.keep(19, row(8, 8), 9)
-	if len(tb.cache) != 1 || !bytes.Equal(tb.cache[19].data, row(8, 8)) {
-		t.Errorf("full cache %v", tb.cache)
+	cache.keep(19, row(8, 8), 9)
+	if len(cache.rows) != 1 || !bytes.Equal(cache.rows[19].data, row(8, 8)) {
+		t.Errorf("full cache %v", cache.rows)
 	}
 	tb.bound = Unbounded
-	if tb.need() != 0 {
-		t.Errorf("without a bound it needs %d", tb.need())
+	if need() != 0 {
+		t.Errorf("without a bound it needs %d", need())
 	}
 	// Without a cache nothing is kept.
-	tb.limit = 0
+	cache.limit = 0
 	if _, id = get(0); id == 0 {
 		t.Fatal("row 0 is cached")
 	}
 	answer(d.one(wire.TypePull), 9, row(1, 1))
 	d.done(1)
-	if len(tb.cache) != 1 {
-		t.Errorf("cache %v without room", tb.cache)
+	if len(cache.rows) != 1 {
+		t.Errorf("cache %v without room", cache.rows)
 	}
 }
 
@@ -327,9 +311,11 @@ func TestBoundsOfTables(t *testing.T) {
 	} {
 		d, tb := rowTable(t, Config{SliceSize: 64, Staleness: tt.staleness},
 			TableSpec{DType: dtype.Float32, Rows: 20, RowSize: 8, CacheRows: 3, InStep: tt.inStep})
-		if d.clock = 5; tb.need() != tt.need || tb.limit != tt.limit {
-			t.Errorf("%s: needs clock %d and keeps %d rows, want %d and %d", name, tb.need(), tb.limit,
-				tt.need, tt.limit)
+		d.clock = 5
+		p := part{slice: tb.key.slices[0]}
+		if d.wantRows(&p); p.need != tt.need || tb.key.sparse.cache.limit != tt.limit {
+			t.Errorf("%s: needs clock %d and keeps %d rows, want %d and %d", name, p.need,
+				tb.key.sparse.cache.limit, tt.need, tt.limit)
 		}
 	}
 }

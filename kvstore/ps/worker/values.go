@@ -46,10 +46,6 @@ func (ks *keyset) arrived(p *part, m *wire.Message) {
 		if !ks.arrivedSparse(p, m) {
 			return
 		}
-	case p.flags&wire.FlagRows != 0:
-		if !ks.arrivedRows(p, m) {
-			return
-		}
 	default:
 		if len(m.Payload) != len(p.out) {
 			ks.me.Out.Report(ps.EventRefused, m.From, m.Shard, m.Epoch,

@@ -69,7 +69,6 @@ type Worker struct {
 	barriers
 	snapshotting
 	regrouping
-	tables
 }
 
 // Stats counts the work of a worker.
@@ -102,8 +101,7 @@ func New(c Config) (*Worker, error) {
 	w.progress = progress{agent: ag}
 	w.joiner = joiner{agent: ag, calls: cs, routes: rt, failing: fa, progress: pg,
 		cursors: map[ps.ID]wire.CursorEntry{}}
-	w.tables = tables{agent: ag, calls: cs, routes: rt, progress: pg, byKey: map[uint32]*Table{}}
-	w.keyset = keyset{ag, cs, rt, pg, &w.joiner, &w.tables, map[uint32]*workerKey{}}
+	w.keyset = keyset{ag, cs, rt, pg, &w.joiner, map[uint32]*workerKey{}, map[uint32]*Table{}}
 	w.barriers = barriers{agent: ag, calls: cs, progress: pg}
 	w.snapshotting = snapshotting{agent: ag, calls: cs}
 	w.regrouping = regrouping{agent: ag, calls: cs}
