@@ -38,6 +38,10 @@ features on three workers and two servers, in gomx and in mxnet, in step and asy
 lines linear and fm compare the faster of both stores; lines that end in .memory have the resident
 memory of a worker.
 
+The suite staleness trains with three workers, of which one in turn is slow for a clock, with
+several bounds of the staleness. With --docs FOLDER it updates the table in FOLDER/staleness.md and
+the picture FOLDER/staleness.svg.
+
 The suite oddconvs measures the processor time, user and system, of convolutions with odd numbers
 of channels. It measures a tenth of its lines, chosen by --seed, or every line with --all. A line
 below 0.9 is measured once more at the end, alone.
@@ -77,7 +81,8 @@ line below 0.93 is measured once more at the end, alone.`,
 			"repeated, or a list with commas")
 	f.StringVar(&c.Match, "match", "", "part of a name: measure only the workloads whose names "+
 		"contain it")
-	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suite platforms updates")
+	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suites platforms and "+
+		"staleness update")
 	f.StringVar(&on, "device", "cpu", "device of the suite convnets, for example cuda or cuda(1)")
 	f.StringVar(&c.Precision, "precision", "float32",
 		"number format of the suite convnets: float32, tf32, float16 or bfloat16")

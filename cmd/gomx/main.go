@@ -93,7 +93,7 @@ func root(log zerolog.Logger) *cobra.Command {
 	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log),
 		scaleCommand(), topCommand(), traceCommand(), versionCommand(), nodeCommand(),
 		memoryCommand(),
-		platformCommand(), sparseTrainCommand(), devicesCommand(), zooCommand())
+		platformCommand(), stalenessCommand(), sparseTrainCommand(), devicesCommand(), zooCommand())
 	cmd.AddCommand(planCommand(), planNodeCommand())
 	return cmd
 }

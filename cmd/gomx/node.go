@@ -37,6 +37,18 @@ func memoryCommand() *cobra.Command {
 	}
 }
 
+// stalenessCommand is the hidden command that the suite staleness runs for each of its processes.
+func stalenessCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    bench.StalenessCommand + " PLAN",
+		Hidden: true,
+		Args:   exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.RunStaleness(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+}
+
 // platformCommand is the hidden command that the suite platforms runs for each of its processes.
 func platformCommand() *cobra.Command {
 	return &cobra.Command{

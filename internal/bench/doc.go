@@ -19,6 +19,9 @@
 // reads names of lines and answers each with a figure. The suite measures processor time, of a
 // tenth of its lines that a seed selects.
 //
+// The suites platforms and staleness train with several processes; the processes are this program
+// again, by hidden commands. With Config.Docs they write their tables and pictures.
+//
 // Another build of gomx may take the place of peers (Config.Against). Both builds then run as
 // processes of their own, in turn, and medians are compared. The other build may be older than this
 // one: it only needs the command line bench NAME --match LINE --rounds 1.

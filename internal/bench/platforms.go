@@ -175,5 +175,5 @@ func (pc *platformCase) print(c *Config, r *platformResult, all *means) {
 	fmt.Fprintf(c.Out, "%s.network\t%.4g\t-\t-\tMB/s\t-\n", pc.name, ours.Network/1e6)
 }
 
-// errNoFigures is the error of a run with --docs that measured nothing.
+// errNoFigures is the error of a run that measured nothing.
 var errNoFigures = errors.New("bench: --match selects no case, want at least one")

@@ -47,9 +47,7 @@ func drawBars(w io.Writer, title string, series []string, panels []barPanel) err
 		height += panels[i].height()
 	}
 	width := barLeft + barRoom + barRight
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="Liberation Sans,Helvetica,Arial,sans-serif" font-size="12" fill="#333333">`+"\n",
-		width, height, width, height)
-	p.printf(`<rect width="100%%" height="100%%" fill="#ffffff"/>` + "\n")
+	p.open(width, height)
 	p.text(barLeft, 24, `font-size="15" font-weight="bold"`, title)
 	for i, name := range series {
 		x := barLeft + 120*float64(i)
@@ -68,6 +66,14 @@ func drawBars(w io.Writer, title string, series []string, panels []barPanel) err
 // barPicture is a picture that is being written. Errors are reported by Flush, because a
 // bufio.Writer keeps its first error.
 type barPicture struct{ out *bufio.Writer }
+
+// open begins the picture with an empty sheet.
+func (p *barPicture) open(width, height float64) {
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" `+
+		`viewBox="0 0 %.0f %.0f" font-family="Liberation Sans,Helvetica,Arial,sans-serif" `+
+		`font-size="12" fill="#333333">`+"\n", width, height, width, height)
+	p.printf(`<rect width="100%%" height="100%%" fill="#ffffff"/>` + "\n")
+}
 
 func (p *barPicture) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
 

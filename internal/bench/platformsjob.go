@@ -137,7 +137,7 @@ func runPlatform(ctx context.Context, p *platformPlan) (platformSide, error) {
 	var said bytes.Buffer
 	l := launch.Local{Program: []string{exe, PlatformCommand, string(plan)}, Workers: p.Workers,
 		Servers: 1, Restarts: -1, Dir: dir,
-		Stdout: &platformOutput{run: r}, Stderr: &said,
+		Stdout: &workerOutput{line: r.line}, Stderr: &said,
 		Started: func(n wire.Node, pid int) { r.watch.add(n.String(), pid) }}
 	var traffic networkWatch
 	asking, stop := context.WithCancel(ctx)
@@ -152,27 +152,6 @@ func runPlatform(ctx context.Context, p *platformPlan) (platformSide, error) {
 	}
 	side.Network = traffic.rate(r.from, r.to)
 	return side, missing
-}
-
-// platformOutput splits the output of launch into lines without the names of the workers.
-type platformOutput struct {
-	run  *platformRun
-	rest []byte
-}
-
-// Write implements io.Writer; launch calls it for one line at a time.
-func (o *platformOutput) Write(b []byte) (int, error) {
-	o.rest = append(o.rest, b...)
-	for {
-		line, rest, ok := bytes.Cut(o.rest, []byte("\n"))
-		if !ok {
-			return len(b), nil
-		}
-		o.rest = rest
-		if _, text, ok := strings.Cut(string(line), "] "); ok {
-			o.run.line(text)
-		}
-	}
 }
 
 // networkWatch samples the number of bytes that a worker has sent and received, as gomx top does.

@@ -206,7 +206,7 @@ func runSparseJob(ctx context.Context, p *sparsePlan, text string) (platformSide
 	r := newPlatformRun()
 	var said bytes.Buffer
 	l := launch.Local{Program: []string{exe, SparseTrainCommand, text}, Workers: p.Workers,
-		Servers: p.Servers, Restarts: -1, Stdout: &platformOutput{run: r}, Stderr: &said,
+		Servers: p.Servers, Restarts: -1, Stdout: &workerOutput{line: r.line}, Stderr: &said,
 		Started: func(n wire.Node, pid int) { r.watch.add(n.String(), pid) }}
 	err = l.Run(ctx)
 	side, missing := r.finish(p.Workers)

@@ -88,6 +88,7 @@ func Suites() []Suite {
 			variants: byThreads, floor: 0.9},
 		{Name: "sparse-train", run: runSparseTrain},
 		{Name: "platforms", run: runPlatforms},
+		{Name: "staleness", run: runStaleness},
 	}
 }
 
@@ -102,7 +103,8 @@ type Config struct {
 	// Against is the path of another build of this program that takes the place of peers; empty:
 	// none.
 	Against string
-	Docs    string // folder of the pages that the suite platforms updates; empty: none
+	// Docs is the folder of the pages that the suites platforms and staleness update; empty: none.
+	Docs string
 	// Device is the device of the suite convnets, and Precision its number format there: float32,
 	// tf32, float16 or bfloat16. Streams and Replay are the module's options.
 	Device    device.Device
