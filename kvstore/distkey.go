@@ -51,8 +51,9 @@ type keyKind struct {
 // coder compresses the pushes of a key. Operations that update the key's turn use it, one at a
 // time.
 type coder struct {
-	residual []float32 // error of the compression so far, which the next push adds
-	codes    [][]byte  // memory for compressed slices; nil while a plain push owns it
+	residual  []float32   // error of the compression so far, which the next push adds
+	residuals *rows.Store // of the rows of a sparse key that have been pushed
+	codes     [][]byte    // memory for compressed slices; nil while a plain push owns it
 }
 
 // failure is the errors of pushes for which no caller waited.
@@ -329,6 +330,9 @@ func (k *distKey) close() {
 	}
 	k.eng.DeleteVar(k.turn, func() {})
 	k.sum.close()
+	if k.residuals != nil {
+		k.residuals.Close()
+	}
 	if k.stage != nil {
 		k.stage.Close()
 	}

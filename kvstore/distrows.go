@@ -140,9 +140,11 @@ func (k *distKey) storage() nd.Storage {
 type rowExchange struct {
 	key      *distKey
 	priority int8
-	from     op.Tensor   // values of a push, row numbers of a pull; no shape: all rows
-	to       *op.Sparse  // of a pull; nil for a push
-	ids      []uint64    // the rows
+	from     op.Tensor  // values of a push, row numbers of a pull; no shape: all rows
+	to       *op.Sparse // of a pull; nil for a push
+	ids      []uint64   // the rows
+	codes    [][]byte   // of a push that is compressed: the values of each slice
+	codec    compress.Kind
 	over     bool        // all rows were at hand
 	done     func(error) // of a pull
 }
@@ -206,8 +208,53 @@ func runRowPush(r *engine.Run) error {
 	for _, id := range x.from.Sparse.Indices {
 		x.ids = append(x.ids, uint64(id))
 	}
+	if err := k.encodeRows(x); err != nil {
+		return k.noteUnsent(k.fail("push", err))
+	}
 	if err := k.store.job.call(k.store.cfg.timeout, x); err != nil {
 		return k.noteUnsent(k.fail("push", err))
+	}
+	return nil
+}
+
+// encodeRows compresses the values of a push, the rows of each slice together. The error of a row
+// stays in the worker, and is added when it pushes the row again.
+func (k *distKey) encodeRows(x *rowExchange) error {
+	m := k.coding()
+	n := uint64(k.store.job.shards())
+	if m.Kind == compress.None || n == 0 {
+		return nil
+	}
+	if k.residuals == nil {
+		of := rows.Spec{Rows: k.sparse.Rows, Row: k.sparse.Row, DType: dtype.Float32}
+		if err := of.Check(); err != nil {
+			return fmt.Errorf("compression %v: %w", m.Kind, err)
+		}
+		k.residuals = rows.New(of)
+	}
+	row := k.sparse.Row / 4
+	values := update.Floats(x.from.Sparse.Bytes())
+	x.codes, x.codec = make([][]byte, n), m.Kind
+	var grad, left []float32
+	var slots []uint32
+	for i := range n {
+		grad, left, slots = grad[:0], left[:0], slots[:0]
+		for at, id := range x.ids {
+			if id%n == i {
+				slot := k.residuals.Touch(uint32(id))
+				slots = append(slots, slot)
+				grad = append(grad, values[at*row:(at+1)*row]...)
+				left = append(left, update.Floats(k.residuals.Row(0, slot))...)
+			}
+		}
+		code, err := m.Append(nil, grad, left)
+		if err != nil {
+			return err
+		}
+		for j, slot := range slots {
+			copy(update.Floats(k.residuals.Row(0, slot)), left[j*row:])
+		}
+		x.codes[i] = code
 	}
 	return nil
 }
@@ -292,7 +339,7 @@ func (x *rowExchange) start(now, deadline ps.Time) (id uint64, err error) {
 	k, w := x.key, x.key.store.job.worker
 	if x.to == nil {
 		return w.Push(now, worker.PushOp{Key: k.id, IDs: x.ids, Value: x.from.Sparse.Bytes(),
-			Priority: x.priority, Deadline: deadline})
+			Codes: x.codes, Codec: uint8(x.codec), Priority: x.priority, Deadline: deadline})
 	}
 	id, err = worker.PullRows(w, now, worker.RowsPull{Key: k.id, IDs: x.ids, Out: x.to.Bytes(),
 		Priority: x.priority, Deadline: deadline})

@@ -16,12 +16,13 @@ const (
 	OneBit             // two values, chosen by sign
 	TopK               // the largest elements
 	Half               // float16
+	BHalf              // bfloat16
 )
 
 var kindNames = [...]string{None: "none", TwoBit: "2bit", OneBit: "1bit", TopK: "topk",
-	Half: "fp16"}
+	Half: "fp16", BHalf: "bf16"}
 
-// String returns none, 2bit, 1bit, topk or fp16.
+// String returns none, 2bit, 1bit, topk, fp16 or bf16.
 func (k Kind) String() string {
 	if int(k) >= len(kindNames) {
 		return fmt.Sprintf("kind%d", uint8(k))
@@ -36,7 +37,7 @@ type Method struct {
 	Ratio     float64 // for TopK: share of the elements that is sent, at most 1; 0 means 0.01
 }
 
-// Parse makes a method from MXNet's parameters: type (2bit, 1bit, topk, fp16 or none), threshold
+// Parse makes a method from MXNet's parameters: type (2bit, 1bit, topk, fp16, bf16 or none), threshold
 // and ratio, as in {"type": "2bit", "threshold": 0.5}.
 func Parse(params map[string]any) (Method, error) {
 	var m Method
@@ -80,7 +81,7 @@ func parseKind(name string) (Kind, error) {
 			return Kind(k), nil
 		}
 	}
-	return None, fmt.Errorf("compress: type %q, want none, 2bit, 1bit, topk or fp16", name)
+	return None, fmt.Errorf("compress: type %q, want none, 2bit, 1bit, topk, fp16 or bf16", name)
 }
 
 // Validate returns an error for an unknown kind and for parameters out of range.
@@ -106,7 +107,7 @@ func (m Method) Size(n int) int {
 		return 8 + (n+7)/8
 	case TopK:
 		return 8 * m.kept(n)
-	case Half:
+	case Half, BHalf:
 		return 2 * n
 	}
 	return 4 * n
@@ -135,6 +136,8 @@ func (m Method) Append(dst []byte, grad, residual []float32) ([]byte, error) {
 		m.topK(out, grad, residual)
 	case Half:
 		half(out, grad, residual)
+	case BHalf:
+		bhalf(out, grad, residual)
 	default:
 		for i, v := range grad {
 			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))
@@ -167,6 +170,8 @@ func Add(sum []float32, k Kind, payload []byte) error {
 		addTopK(sum, payload)
 	case Half:
 		addHalf(sum, payload)
+	case BHalf:
+		addBHalf(sum, payload)
 	default:
 		for i := range sum {
 			sum[i] += float(payload[4*i:])

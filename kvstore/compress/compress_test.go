@@ -18,6 +18,7 @@ var methods = []compress.Method{
 	{Kind: compress.TopK, Ratio: 0.1},
 	{Kind: compress.TopK, Ratio: 1},
 	{Kind: compress.Half},
+	{Kind: compress.BHalf},
 }
 
 // oracle says in the plainest way what a receiver is to understand of v.
@@ -72,6 +73,10 @@ func oracle(m compress.Method, v []float32) []float32 {
 	case compress.Half:
 		for i, x := range v {
 			out[i] = dtype.HalfOf(x).Float32()
+		}
+	case compress.BHalf:
+		for i, x := range v {
+			out[i] = dtype.BF16Of(x).Float32()
 		}
 	default:
 		copy(out, v)
@@ -185,6 +190,7 @@ func TestParse(t *testing.T) {
 		{map[string]any{"type": "topk", "ratio": 0.5}, compress.Method{Kind: compress.TopK,
 			Ratio: 0.5}, false},
 		{map[string]any{"type": "fp16"}, compress.Method{Kind: compress.Half}, false},
+		{map[string]any{"type": "bf16"}, compress.Method{Kind: compress.BHalf}, false},
 		{map[string]any{"type": "2bit", "threshold": -1}, compress.Method{}, true},
 		{map[string]any{"type": "topk", "ratio": 2.0}, compress.Method{}, true},
 		{map[string]any{"type": "3bit"}, compress.Method{}, true},

@@ -17,7 +17,7 @@
 //     of them in four bytes.
 //   - OneBit keeps the signs, and the mean of the elements of each sign (Seide et al., 2014).
 //   - TopK keeps the elements of largest magnitude unchanged, with their indices.
-//   - Half rounds to float16.
+//   - Half rounds to float16, BHalf to bfloat16.
 //
 // Payloads come from the network: Add never panics, checks the length before it writes, and rejects
 // indices outside the array.

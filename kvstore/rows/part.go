@@ -69,14 +69,37 @@ func (p *Part) List(payload []byte) (wire.Sparse, error) {
 	return wire.DecodeSparse(payload, p.Store.Spec.Row, p.Store.Len())
 }
 
-// Check refuses a push that makes no sense, or has more than most bytes.
-func (p *Part) Check(payload []byte, codec uint8, most int) error {
-	if codec != 0 || len(payload) > most {
-		return fmt.Errorf("rows of %d bytes in encoding %d, want at most %d bytes in encoding 0",
-			len(payload), codec, most)
+// Check refuses a push that makes no sense, or has more than most bytes when its values are plain.
+func (p *Part) Check(payload []byte, codec uint8, a ps.Arithmetic, most int) error {
+	s, err := wire.DecodeCoded(payload, p.Store.Len())
+	if err != nil {
+		return err
 	}
-	_, err := p.List(payload)
-	return err
+	values := s.N * p.Store.Spec.Row
+	if plain := len(payload) - len(s.Rows) + values; plain > most {
+		return fmt.Errorf("rows of %d bytes, want at most %d", plain, most)
+	}
+	if codec == 0 {
+		_, err = p.List(payload)
+		return err
+	}
+	return a.Check(s.Rows, values, p.Store.DType, codec)
+}
+
+// Plain returns a push that has been checked with its values decoded.
+func (p *Part) Plain(payload []byte, codec uint8, a ps.Arithmetic) []byte {
+	if codec == 0 {
+		return payload
+	}
+	s, err := wire.DecodeCoded(payload, p.Store.Len())
+	if err != nil {
+		panic(fmt.Sprint("rows: a push that is not checked: ", err))
+	}
+	head := len(payload) - len(s.Rows)
+	out := make([]byte, head+s.N*p.Store.Spec.Row)
+	copy(out, payload[:head])
+	a.Store(out[head:], s.Rows, p.Store.DType, codec)
+	return out
 }
 
 // CheckWanted refuses a list of wanted rows that makes no sense, or whose values have more than most

@@ -148,14 +148,14 @@ func TestPart(t *testing.T) {
 		"not ordered": append([]byte{2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...),
 		"few bytes":   list([]uint32{1}, 1),
 	} {
-		if err := p.Check(bad, 0, 1<<20); err == nil {
+		if err := p.Check(bad, 0, ps.Plain{}, 1<<20); err == nil {
 			t.Errorf("%s: a push is accepted", name)
 		}
 	}
 	if p.CheckWanted(wire.AppendIDs(nil, []uint32{1, 2}), 15) == nil {
 		t.Error("more rows are wanted than fit into a message")
 	}
-	if p.Check(sum, 1, 1<<20) == nil || p.Check(sum, 0, 20) == nil || p.CheckWanted(sum, 100) == nil {
+	if p.Check(sum, 1, ps.Plain{}, 1<<20) == nil || p.Check(sum, 0, ps.Plain{}, 20) == nil || p.CheckWanted(sum, 100) == nil {
 		t.Error("a push in an encoding, or a push as a list of wanted rows, is accepted")
 	}
 }

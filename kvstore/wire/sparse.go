@@ -40,14 +40,24 @@ func AppendIDs(dst []byte, ids []uint32) []byte {
 // DecodeSparse reads a list whose rows have so many bytes and numbers below limit. It refuses
 // everything that AppendIDs does not write.
 func DecodeSparse(b []byte, row int, limit uint64) (Sparse, error) {
+	s, err := DecodeCoded(b, limit)
+	if err == nil && uint64(len(s.Rows)) != uint64(s.N)*uint64(row) {
+		return Sparse{}, fmt.Errorf("%w: %d bytes of values for %d rows of %d", ErrBody, len(s.Rows),
+			s.N, row)
+	}
+	return s, err
+}
+
+// DecodeCoded is DecodeSparse for rows whose values are compressed: Rows is the code of all of them.
+func DecodeCoded(b []byte, limit uint64) (Sparse, error) {
 	if len(b) < sparseHead {
 		return Sparse{}, fmt.Errorf("%w: %d bytes of rows", ErrBody, len(b))
 	}
 	n, size := uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[4:]))
 	padded := (sparseHead + size + 7) &^ 7
-	if n > size || padded > uint64(len(b)) || uint64(len(b))-padded != n*uint64(row) {
-		return Sparse{}, fmt.Errorf("%w: %d bytes for %d rows of %d with %d bytes of numbers",
-			ErrBody, len(b), n, row, size)
+	if n > size || padded > uint64(len(b)) {
+		return Sparse{}, fmt.Errorf("%w: %d bytes for %d rows with %d bytes of numbers", ErrBody,
+			len(b), n, size)
 	}
 	s := Sparse{N: int(n), ids: b[sparseHead : sparseHead+size], Rows: b[padded:]}
 	rest, last := s.ids, uint64(0)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
 	"gomx/kvstore/wire"
 )
 
@@ -102,8 +103,7 @@ func (f *follower) checkEntry(m *wire.Message, body *wire.Entry) error {
 	case e == nil:
 		return fmt.Errorf("key %d is not known", m.Key)
 	case e.sparse != nil:
-		_, err := e.sparse.List(body.Payload)
-		return err
+		return e.sparse.Check(body.Payload, m.Codec, f.cfg.Arithmetic, node.MaxSlice)
 	case k == kindRound:
 		return (ps.Plain{}).Check(body.Payload, e.size, e.dtype, 0)
 	}

@@ -108,9 +108,9 @@ func (in *intake) fits(e *entry, m *wire.Message) error {
 	case m.Type == wire.TypePushPull:
 		return errors.New("push and pull of a sparse key")
 	case e.direct:
-		return e.sparse.Check(m.Payload, m.Codec, node.MaxSlice)
+		return e.sparse.Check(m.Payload, m.Codec, in.cfg.Arithmetic, node.MaxSlice)
 	}
-	return e.sparse.Check(m.Payload, m.Codec, node.MaxSlice/in.workers())
+	return e.sparse.Check(m.Payload, m.Codec, in.cfg.Arithmetic, node.MaxSlice/in.workers())
 }
 
 // duplicate answers a push that has been taken in before. Its outcome is sent again if it is

@@ -141,7 +141,7 @@ func (rp *replica) applyDirect(le *logEntry, payload []byte) {
 	e := le.entry
 	e.version++
 	if e.sparse != nil {
-		rp.applySparse(e, 1, payload)
+		rp.applySparse(e, 1, e.sparse.Plain(payload, le.codec, rp.cfg.Arithmetic))
 		return
 	}
 	value := e.writable()

@@ -110,7 +110,7 @@ func (rs *rounds) skipRounds(e *entry, clock uint64) {
 // add adds a payload to the sum, or makes it the sum if it is the first: sums are never cleared.
 func (rs *rounds) add(e *entry, rd *round, c *contribution, payload []byte) {
 	if e.sparse != nil {
-		if rd.empty {
+		if payload = e.sparse.Plain(payload, c.codec, rs.cfg.Arithmetic); rd.empty {
 			rd.rows = append(rd.rows[:0], payload...)
 		} else {
 			rd.rows = e.sparse.Merge(rd.rows, payload)

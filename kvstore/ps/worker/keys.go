@@ -56,8 +56,8 @@ type KeySpec struct {
 type PushOp struct {
 	Key      uint32
 	Value    []byte   // plain values of the whole key; nil where Codes are given
-	IDs      []uint64 // of a sparse key: the rows that Value has, in ascending order, none twice
-	Codes    [][]byte // or its slices, encoded
+	IDs      []uint64 // of a sparse key: the rows that are pushed, in ascending order, none twice
+	Codes    [][]byte // or its slices, encoded; of a sparse key the rows that each slice has
 	Codec    uint8    // encoding of Codes; 0: Value is given
 	Out      []byte   // room for the value after the push, which is pulled with it; nil: only push
 	Priority int8     // higher goes first

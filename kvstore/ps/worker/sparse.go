@@ -59,7 +59,7 @@ func (ks *keyset) createRows(now ps.Time, key uint32, spec KeySpec, value []byte
 	codes := make([][]byte, len(ks.shards))
 	if ks.lowest() && len(sp.first) > 0 {
 		var err error
-		if codes, err = k.encode("init", sp.first, value, node.MaxSlice); err != nil {
+		if codes, err = k.encode("init", sp.first, value, nil, node.MaxSlice); err != nil {
 			return 0, err
 		}
 	}
@@ -93,40 +93,53 @@ func (ks *keyset) createRows(now ps.Time, key uint32, spec KeySpec, value []byte
 	return c.id, nil
 }
 
-// encode puts rows into lists, one for each slice. The lists have memory of their own.
-func (k *workerKey) encode(what string, ids []uint64, values []byte, most int) ([][]byte, error) {
-	if row := k.sparse.Spec.Row; len(values) != len(ids)*row {
+// encode puts rows into lists, one for each slice, with plain values or with the codes of the
+// slices. The lists have memory of their own.
+func (k *workerKey) encode(what string, ids []uint64, values []byte, codes [][]byte, most int,
+) ([][]byte, error) {
+	row, n := k.sparse.Spec.Row, uint64(k.sparse.Parts)
+	if codes == nil && len(values) != len(ids)*row {
 		return nil, usage(what, k.key, "%d bytes for %d rows of %d", len(values), len(ids), row)
 	}
 	if err := k.sparse.ascend(ids); err != nil {
 		return nil, usage(what, k.key, "%v", err)
 	}
-	codes := k.lists(ids, values)
-	for _, b := range codes {
-		if len(b) > most {
-			return nil, usage(what, k.key, "rows of %d bytes in one slice, want at most %d bytes",
-				len(b), most)
+	lists := k.lists(ids)
+	plain := make([]int, n) // bytes of a list with plain values
+	for i := range lists {
+		plain[i] = len(lists[i])
+	}
+	for i, id := range ids {
+		plain[id%n] += row
+		if codes == nil {
+			lists[id%n] = append(lists[id%n], values[i*row:(i+1)*row]...)
 		}
 	}
-	return codes, nil
+	for i, bytes := range plain {
+		if bytes > most {
+			return nil, usage(what, k.key, "rows of %d bytes in one slice, want at most %d bytes", bytes,
+				most)
+		}
+		if codes != nil {
+			lists[i] = append(lists[i], codes[i]...)
+		}
+	}
+	return lists, nil
 }
 
-// lists puts ascending rows into lists, one for each slice.
-func (k *workerKey) lists(ids []uint64, values []byte) [][]byte {
+// lists begins a list of its rows for each slice, with room for plain values.
+func (k *workerKey) lists(ids []uint64) [][]byte {
 	row, n := k.sparse.Spec.Row, uint64(k.sparse.Parts)
 	// A row keeps its order among the rows of its slice, so that the lists ascend too.
 	local := make([][]uint32, n)
 	for _, id := range ids {
 		local[id%n] = append(local[id%n], uint32(id/n))
 	}
-	codes := make([][]byte, n)
+	lists := make([][]byte, n)
 	for i, list := range local {
-		codes[i] = wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(list)), list)
+		lists[i] = wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(list)), list)
 	}
-	for i, id := range ids {
-		codes[id%n] = append(codes[id%n], values[i*row:(i+1)*row]...)
-	}
-	return codes
+	return lists
 }
 
 // ascend checks a list of rows.
@@ -142,15 +155,22 @@ func (sp *sparseKey) ascend(ids []uint64) error {
 // encodePush encodes a push of rows, which must be read again after it: the worker does not know
 // what the servers make of its gradient.
 func (ks *keyset) encodePush(k *workerKey, op *PushOp) (err error) {
-	if op.Out != nil || op.Codes != nil {
+	switch {
+	case op.Out != nil:
 		return usage("push", k.key, "a sparse key is pushed as rows, and pulled on its own")
+	case op.Codec != 0 && len(op.Codes) != len(k.slices):
+		return usage("push", k.key, "%d encoded slices, want %d", len(op.Codes), len(k.slices))
 	}
 	// The sum of a round must fit into a message of the log: so each worker has its share of one.
 	most := node.MaxSlice
 	if !k.direct {
 		most /= max(1, ks.cfg.Workers)
 	}
-	op.Codes, err = k.encode("push", op.IDs, op.Value, most)
+	codes := op.Codes
+	if op.Codec == 0 {
+		codes = nil
+	}
+	op.Codes, err = k.encode("push", op.IDs, op.Value, codes, most)
 	if err != nil {
 		return err
 	}

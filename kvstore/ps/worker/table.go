@@ -189,10 +189,10 @@ func (ks *keyset) endStep(now ps.Time, deadline ps.Time) (uint64, error) {
 // rows: the next Get finds them there, though the servers may not have them yet.
 func (t *Table) flush() [][]byte {
 	ids := slices.Sorted(maps.Keys(t.log))
-	values := make([]byte, 0, len(ids)*t.key.sparse.Row)
+	lists := t.key.lists(ids)
 	for _, id := range ids {
-		delta := t.log[id]
-		values = append(values, delta...)
+		delta, i := t.log[id], id%uint64(len(lists))
+		lists[i] = append(lists[i], delta...)
 		if hit, ok := t.key.sparse.cache.rows[id]; ok {
 			ps.Plain{}.Add(hit.data, delta, t.key.dtype, 0)
 		}
@@ -200,5 +200,5 @@ func (t *Table) flush() [][]byte {
 	}
 	clear(t.log)
 	clear(t.bytes)
-	return t.key.lists(ids, values)
+	return lists
 }
