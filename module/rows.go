@@ -34,6 +34,9 @@ type tables struct {
 	// row_sparse parameters with the rows of some batches only, after the store with the others has
 	// been closed
 	partial []string
+	// batch whose rows have been pulled ahead, and the rows that it reads; nil: none
+	ahead *dataio.Batch
+	ids   map[string][]int64
 }
 
 // reader returns the reader of a parameter in a network, nil if the network does not have the
@@ -152,10 +155,15 @@ func (p pulls) pull(b *dataio.Batch) error {
 	if len(names) == 0 {
 		return nil
 	}
-	ids, err := p.of(b, names)
-	if err != nil {
-		return err
+	t := &p.m.net.tables
+	ids := t.ids
+	if t.ahead != b {
+		var err error
+		if ids, err = p.of(b, names); err != nil {
+			return err
+		}
 	}
+	t.ahead, t.ids = nil, nil
 	for _, name := range names {
 		if ids[name] == nil {
 			continue // the network of this bucket does not have the parameter
@@ -175,6 +183,7 @@ func (p pulls) ahead(b *dataio.Batch) error {
 	if err != nil {
 		return err
 	}
+	p.m.net.tables.ahead, p.m.net.tables.ids = b, ids
 	for _, name := range names {
 		if ids[name] == nil {
 			continue

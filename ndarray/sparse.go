@@ -301,6 +301,14 @@ func (a *Array) Indices() ([]int64, error) {
 	return a.numbers("Indices", func(s *op.Sparse) []int64 { return s.Indices })
 }
 
+// Columns waits for a csr array and returns the columns that have elements, ascending, each once.
+func (a *Array) Columns() ([]int64, error) {
+	if a.Storage() != op.CSR {
+		return nil, misuse("Columns", "", "the array is %v, want csr", a.Storage())
+	}
+	return a.numbers("Columns", func(s *op.Sparse) []int64 { return loop.ColumnsOf(s).Keys })
+}
+
 // IndPtr waits for a csr array and returns where the elements of each row begin among the stored
 // ones, and behind them their number.
 func (a *Array) IndPtr() ([]int64, error) {
@@ -370,6 +378,7 @@ func (a *Array) WriteContent(f func(s *op.Sparse) error) error {
 		Uses: []engine.Use{{Var: c.v, Access: engine.Overwrite}},
 		Fn: func(*engine.Run) error {
 			err := f(c.sparse)
+			c.sparse.Changed()
 			if err == nil {
 				err = c.sparse.Check()
 			}

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"gomx/device"
@@ -29,7 +30,32 @@ type Sparse struct {
 
 	pooled bool            // Room takes memory from the pool
 	blocks [2]device.Block // memory of values and of Indices, where it is of the pool
+
+	columns atomic.Pointer[Columns] // nil: not found since the content has changed
 }
+
+// Columns are the columns of a csr matrix that have elements.
+type Columns struct {
+	Keys   []int64 // the columns, ascending
+	At     []int64 // place of the column of each element among Keys
+	Rows   []int64 // row of each element
+	Starts []int64 // one more than columns
+	Order  []int32 // elements of column k: Order[Starts[k]] to Order[Starts[k+1]-1], ascending
+}
+
+// Columns returns the columns of a csr matrix, which must not be changed. The first call after a
+// change of the content calls find. Several operations that read s may call it at once.
+func (s *Sparse) Columns(find func(s *Sparse) *Columns) *Columns {
+	c := s.columns.Load()
+	if c == nil {
+		c = find(s)
+		s.columns.Store(c)
+	}
+	return c
+}
+
+// Changed notes that Indices or Starts have been changed without Room.
+func (s *Sparse) Changed() { s.columns.Store(nil) }
 
 // NewSparse returns content without stored values. It panics with *Error where no array of the
 // shape can have the storage type.
@@ -69,6 +95,7 @@ func (s *Sparse) Row() int {
 // memory that is there.
 func (s *Sparse) Room(n int) {
 	s.N = n
+	s.Changed()
 	if cap(s.Indices) < n {
 		s.Indices = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s.memory(1, 8*n)))), n)
 	}
@@ -105,10 +132,12 @@ func (s *Sparse) Free() {
 		s.blocks[i] = device.Block{}
 	}
 	s.N, s.Indices, s.values = 0, nil, nil
+	s.Changed()
 }
 
 // Cut keeps the first n indices and their values.
 func (s *Sparse) Cut(n int) {
+	s.Changed()
 	s.N, s.Indices = n, s.Indices[:n]
 	s.values = s.values[:n*s.Row()*s.DType.Size()]
 }
@@ -138,6 +167,7 @@ func (s *Sparse) Structure(from *Sparse) {
 	s.Room(from.N)
 	copy(s.Indices, from.Indices)
 	copy(s.Starts, from.Starts)
+	s.columns.Store(from.columns.Load())
 }
 
 // Check returns an error that tells which invariant the content breaks.

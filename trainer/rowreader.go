@@ -97,8 +97,7 @@ func (r *RowReader) read(u rowRead, value func(v *op.Node) *nd.Array) ([]int64, 
 		a = a.ToStorage(nd.CSR)
 		defer a.Close()
 	}
-	columns, err := a.Indices()
-	return loop.GroupBy(columns).Keys, err
+	return a.Columns()
 }
 
 // RowNumbers returns the elements of an array as numbers of rows in ascending order, each once.

@@ -1,6 +1,8 @@
 package prim
 
 import (
+	"slices"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -190,7 +192,9 @@ func timesRows(p DotParams, c *op.Call) bool {
 		Factor: op.Slice[float32](a.Values())}
 	if !p.TransposeA {
 		if rhs.Sparse != nil && rhs.Sparse.N < rhs.Shape[0] {
-			return false
+			if r.At = storedAt(a, rhs.Sparse); r.At == nil {
+				return false
+			}
 		}
 		loop.SumRows(out, source, r, c.Threads)
 		return true
@@ -216,6 +220,28 @@ func timesRows(p DotParams, c *op.Call) bool {
 	return true
 }
 
+// storedAt returns the place of the row of rhs that each element of a is multiplied by, nil if one of
+// these rows is not stored.
+func storedAt(a, rhs *op.Sparse) []int64 {
+	c := loop.ColumnsOf(a)
+	if slices.Equal(c.Keys, rhs.Indices) {
+		return c.At
+	}
+	places, from := make([]int64, len(c.Keys)), 0
+	for k, column := range c.Keys {
+		from += loop.Search(rhs.Indices[from:], column)
+		if from == rhs.N || rhs.Indices[from] != column {
+			return nil
+		}
+		places[k] = int64(from)
+	}
+	at := make([]int64, a.N)
+	for i, k := range c.At {
+		at[i] = places[k]
+	}
+	return at
+}
+
 // byColumn are the stored elements of a csr matrix by column: item i of the groups is element
 // elements[i], or i where elements is nil. rows[i] is its row, or the number of the stored row of
 // the other operand that belongs to it.
@@ -228,13 +254,8 @@ type byColumn struct {
 // not store are left out.
 func columns(a, other *op.Sparse) (by byColumn) {
 	if other == nil || other.N == other.Shape[0] {
-		by.rows = make([]int64, a.N)
-		for r := range a.Shape[0] {
-			for i := a.Starts[r]; i < a.Starts[r+1]; i++ {
-				by.rows[i] = int64(r)
-			}
-		}
-		by.Groups = loop.GroupBy(a.Indices)
+		c := loop.ColumnsOf(a)
+		by.rows, by.Groups = c.Rows, loop.Groups{Keys: c.Keys, Starts: c.Starts, Order: c.Order}
 		return by
 	}
 	list := []int64{}
