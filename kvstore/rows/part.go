@@ -121,9 +121,7 @@ func (p *Part) Merge(a, b []byte) []byte {
 		panic(fmt.Sprint("rows: pushes that are not checked: ", errX, errY))
 	}
 	xs, ys := x.IDs(nil), y.IDs(nil)
-	ids := append(slices.Clone(xs), ys...)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids := union(xs, ys)
 	row := p.Store.Spec.Row
 	out := wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(ids)), ids)
 	for _, id := range ids {
@@ -143,6 +141,22 @@ func (p *Part) Merge(a, b []byte) []byte {
 		ys, y.Rows = ys[1:], y.Rows[row:]
 	}
 	return out
+}
+
+// union returns the numbers of two ascending lists in ascending order, each once.
+func union(a, b []uint32) []uint32 {
+	out := make([]uint32, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		x, y := a[0], b[0]
+		out = append(out, min(x, y))
+		if x <= y {
+			a = a[1:]
+		}
+		if y <= x {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
 }
 
 // Begin begins a change by a push or a sum: it makes the rows and returns their slots and

@@ -63,6 +63,25 @@ func TestStoreAgainstMap(t *testing.T) {
 	}
 }
 
+// TestManyOfFewRows touches most rows of a store, whose index has a place for each of them in the
+// end.
+func TestManyOfFewRows(t *testing.T) {
+	const n = 1<<20 + 100
+	s := rows.New(spec(n, rows.Init{}))
+	defer s.Close()
+	for i := range uint32(n) {
+		if i%16 > 0 {
+			s.Row(0, s.Touch(n-1-i))[0] = byte(i)
+		}
+	}
+	for i := range uint32(n) {
+		slot, ok := s.Find(n - 1 - i)
+		if ok != (i%16 > 0) || ok && s.Row(0, slot)[0] != byte(i) {
+			t.Fatalf("row %d: found %v in slot %d", n-1-i, ok, slot)
+		}
+	}
+}
+
 // TestFirstValues wants values that depend on seed, key and row, and have the distribution.
 func TestFirstValues(t *testing.T) {
 	const n = 4096

@@ -43,18 +43,24 @@ func (s *Spec) Check() error {
 // made; a slot is for good.
 //
 // Invariants:
-//  1. index has at most 7/8 of its places in use; a place in use holds a slot plus 1.
+//  1. a place of index in use holds a slot plus 1. With direct place i is of row i; without, index
+//     is a hash table of a power of two of places, at most 7/8 of them in use.
 //  2. ids[slot] is the row's number; all columns have room for n rows.
 type Store struct {
 	Spec
-	n     int
-	index []uint32
-	ids   column
-	cols  []column // 0: values, then states
-	tag   uint64   // of the states
-	space *space
-	cut   *Cut // that is being read; nil: none is
+	n      int
+	index  []uint32
+	direct bool // index has a place for each row that may exist
+	ids    column
+	cols   []column // 0: values, then states
+	tag    uint64   // of the states
+	space  *space
+	cut    *Cut // that is being read; nil: none is
 }
+
+// directRows is the number of rows up to which a store has a place for each row from the beginning.
+// A larger one has them as soon as they are not more than the places of the hash table.
+const directRows = 1 << 20
 
 // column is one part of all rows.
 type column struct {
@@ -68,8 +74,9 @@ type space struct{ list [][]byte }
 
 // New returns a store without rows.
 func New(spec Spec) *Store {
-	s := &Store{Spec: spec, index: make([]uint32, 16), ids: newColumn(4),
-		cols: []column{newColumn(spec.Row)}, space: &space{}}
+	s := &Store{Spec: spec, ids: newColumn(4), cols: []column{newColumn(spec.Row)},
+		space: &space{}}
+	s.clearIndex(16)
 	runtime.AddCleanup(s, func(sp *space) { sp.close() }, s.space)
 	return s
 }
@@ -115,7 +122,7 @@ func (c *column) row(slot uint32) []byte {
 
 // Close frees the memory. The store is empty then.
 func (s *Store) Close() {
-	s.n, s.index, s.cut = 0, make([]uint32, 16), nil
+	s.n, s.cut, s.direct, s.index = 0, nil, false, make([]uint32, 16)
 	s.ids.pages = nil
 	for i := range s.cols {
 		s.cols[i].pages = nil
@@ -132,6 +139,15 @@ func (s *Store) ID(slot uint32) uint32 { return binary.NativeEndian.Uint32(s.ids
 // Row returns the memory of a row in a column: 0 for the value, then states.
 func (s *Store) Row(column int, slot uint32) []byte { return s.cols[column].row(slot) }
 
+// clearIndex makes an empty index, a hash table of so many places or one with a place for each row.
+func (s *Store) clearIndex(places int) {
+	if n := s.Len(); n <= max(directRows, uint64(places)) {
+		s.direct, s.index = true, make([]uint32, n)
+		return
+	}
+	s.direct, s.index = false, make([]uint32, places)
+}
+
 // home is where the search for a row begins.
 func (s *Store) home(id uint32) uint32 {
 	return uint32(uint64(id)*0x9E3779B97F4A7C15>>32) & uint32(len(s.index)-1)
@@ -139,6 +155,10 @@ func (s *Store) home(id uint32) uint32 {
 
 // Find returns the slot of a row; ok is false for one that does not exist.
 func (s *Store) Find(id uint32) (slot uint32, ok bool) {
+	if s.direct {
+		at := s.index[id]
+		return at - 1, at != 0
+	}
 	mask := uint32(len(s.index) - 1)
 	for i := s.home(id); ; i = (i + 1) & mask {
 		at := s.index[i]
@@ -158,7 +178,7 @@ func (s *Store) Touch(id uint32) uint32 {
 		s.keep(slot)
 		return slot
 	}
-	if 8*(s.n+1) > 7*len(s.index) {
+	if !s.direct && 8*(s.n+1) > 7*len(s.index) {
 		s.rehash()
 	}
 	slot := uint32(s.n)
@@ -175,6 +195,10 @@ func (s *Store) Touch(id uint32) uint32 {
 
 // insert notes the slot of a row that is not in the index.
 func (s *Store) insert(id, slot uint32) {
+	if s.direct {
+		s.index[id] = slot + 1
+		return
+	}
 	mask := uint32(len(s.index) - 1)
 	i := s.home(id)
 	for s.index[i] != 0 {
@@ -183,9 +207,9 @@ func (s *Store) insert(id, slot uint32) {
 	s.index[i] = slot + 1
 }
 
-// rehash doubles the index.
+// rehash doubles the hash table.
 func (s *Store) rehash() {
-	s.index = make([]uint32, 2*len(s.index))
+	s.clearIndex(2 * len(s.index))
 	for slot := range uint32(s.n) {
 		s.insert(s.ID(slot), slot)
 	}
