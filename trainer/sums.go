@@ -42,17 +42,22 @@ func (t *Trainer) ReduceWith(ctx context.Context, name string, c compress.Method
 	return nil
 }
 
-// ReduceIn lets a store of several processes add up the gradients of all workers; the optimizer
-// stays in this process. Every worker of the store calls it. The trained parameters take the values
-// of worker 0; those of a worker that takes the place of another one, or of a job that continues
-// from a snapshot, keep their values.
+// ReduceIn lets a store add up the gradients of all devices and of all workers; the optimizer stays
+// in this process. In a store of one process that is all. Every worker of a store of several
+// processes calls it. There the trained parameters take the values of worker 0; those of a worker
+// that takes the place of another one, or of a job that continues from a snapshot, keep their
+// values.
 func (t *Trainer) ReduceIn(ctx context.Context, store kvstore.Store) error {
 	kv := kvstore.Wrap(store)
 	if !kv.Sums() {
 		return fmt.Errorf("the store %s applies each push by itself and adds up no gradients, "+
 			"want dist_sync or another store with rounds", kv.Name())
 	}
-	s := &sums{name: kv.Name(), kv: kv, known: map[string]bool{}, shared: true}
+	s := &sums{name: kv.Name(), kv: kv, known: map[string]bool{}}
+	if _, s.shared = kvstore.As[kvstore.Joint](kv); !s.shared {
+		t.sums = s
+		return nil
+	}
 	for i, p := range t.params {
 		if p.Fixed || len(p.Weights) == 0 {
 			continue

@@ -10,13 +10,15 @@ import (
 	"gomx/gluon"
 	"gomx/gluon/nn"
 	"gomx/initializer"
+	"gomx/kvstore"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/optimizer"
 )
 
-// TestSparseGrad trains an embedding by row_sparse gradients, line by line and hybridized, beside
-// one with dense gradients. Plain gradient descent without decay gives the same values.
+// TestSparseGrad trains an embedding by row_sparse gradients, line by line, hybridized, and with a
+// store that the program has opened, beside one with dense gradients. Plain gradient descent without
+// decay gives the same values.
 func TestSparseGrad(t *testing.T) {
 	var notices []string
 	old := op.NoticesTo(func(text string) { notices = append(notices, text) })
@@ -30,7 +32,7 @@ func TestSparseGrad(t *testing.T) {
 		trainer *gluon.Trainer
 	}
 	var list []model
-	for i := range 3 {
+	for i := range 4 {
 		e := &nn.Embedding{Rows: rows, Units: units, SparseGrad: i > 0}
 		net := gluon.New(nn.Sequential{e, &nn.Dense{Units: 2}})
 		if err := net.Init(initializer.Uniform{Scale: 1}, gluon.Seed(7)); err != nil {
@@ -39,7 +41,16 @@ func TestSparseGrad(t *testing.T) {
 		if i == 2 {
 			net.Hybridize()
 		}
-		trainer, err := gluon.NewTrainer(net.Params(), optimizer.SGD{LR: 0.5})
+		var opts []gluon.TrainerOption
+		if i == 3 {
+			kv, err := kvstore.Open(t.Context(), "local")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer kv.Close()
+			opts = append(opts, gluon.StoreWith(kv))
+		}
+		trainer, err := gluon.NewTrainer(net.Params(), optimizer.SGD{LR: 0.5}, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
