@@ -75,7 +75,7 @@ func newWideDeep(columns, units int) *wideDeep {
 
 // Forward returns the score of each sample. Row i of columns lists the columns of row i of x.
 func (m *wideDeep) Forward(x, columns *nd.Array) *nd.Array {
-	wide := nd.Dot(x, m.Weight.At(x), nd.DotParams{})
+	wide := nd.Dot(x, m.Weight.Rows(x, columns), nd.DotParams{})
 	return wide.Add(m.Deep.Forward(m.Table.Forward(columns)))
 }
 
