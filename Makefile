@@ -8,7 +8,7 @@ CHAOS_JOURNAL ?= runs/chaos.jsonl
 JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -72,6 +72,10 @@ stress: deps ## 100,000 random programs on every engine (hours), memory under te
 
 chaos: deps ## 300 jobs of real processes with faults at random instants, 30 of them with the protocol's own intervals; runs add up in CHAOS_JOURNAL
 	$(GO) test -timeout 240m -v -count=1 -run 'TestChaos$$' ./launch -chaos.runs $(CHAOS_RUNS) -chaos.journal $(abspath $(CHAOS_JOURNAL))
+
+table-large: deps ## a table of 100 million rows in real processes, of which 20 million are touched: memory of servers with SGD and AdaGrad (minutes, 8 GB)
+	$(GO) test -timeout 120m -v -count=1 -run 'TestTableLarge$$' ./launch -table.rows 20000000 -table.optimizer sgd
+	$(GO) test -timeout 120m -v -count=1 -run 'TestTableLarge$$' ./launch -table.rows 20000000 -table.optimizer adagrad
 
 etcd: deps ## the tests of several schedulers with Debian's etcd; apt-get install -y etcd-server iproute2
 	$(GO) test -timeout 30m -v -count=1 -run 'Etcd(Store|Lead|Lease|Takeover|OldScheduler|IsSilent|Launch)' ./launch

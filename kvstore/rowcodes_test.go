@@ -70,7 +70,8 @@ func TestCompressedRows(t *testing.T) {
 			}
 			for i := range got {
 				if d := math.Abs(float64(got[i] - sum[i])); d > 8 {
-					return fmt.Errorf("%v: element %d is %v, the sum of gradients %v", m.Kind, i, got[i],
+					return fmt.Errorf("%v: element %d is %v, the sum of gradients %v", m.Kind, i,
+						got[i],
 						sum[i])
 				}
 			}
@@ -97,7 +98,8 @@ func TestCompressedRowsInRounds(t *testing.T) {
 			if step == 1 {
 				id = 5
 			}
-			err := s.Push("t", 0, nd.RowSparseFromSlices([]float32{g, 2 * g, -2 * g, 0}, []int{id}, shape))
+			err := s.Push("t", 0, nd.RowSparseFromSlices([]float32{g, 2 * g, -2 * g, 0}, []int{id},
+				shape))
 			if err != nil {
 				return err
 			}
@@ -123,7 +125,8 @@ func TestRefusedRowCodes(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := s.Push("t", 0, nd.RowSparseFromSlices([]float32{1}, []int{1 << 32}, shape)); err != nil {
+		if err := s.Push("t", 0, nd.RowSparseFromSlices([]float32{1}, []int{1 << 32},
+			shape)); err != nil {
 			return err
 		}
 		if _, _, err = pulled(s, "t", shape, 1); err == nil {
@@ -133,8 +136,8 @@ func TestRefusedRowCodes(t *testing.T) {
 	})
 }
 
-// TestBytesOfRows counts the bytes that a worker sends for a row of 16 floats: each row once, and its
-// number as a difference.
+// TestBytesOfRows counts the bytes that a worker sends for a row of 16 floats: each row once, and
+// its number as a difference.
 func TestBytesOfRows(t *testing.T) {
 	const all, width, draws = 100_000_000, 16, 40_000
 	shape := nd.Shape{all, width}

@@ -100,7 +100,8 @@ const (
 	ownRow            = 1 << 29
 )
 
-// survivor pushes to a table and to a sparse key in each step, and checks that each push counts once.
+// survivor pushes to a table and to a sparse key in each step, and checks that each push counts
+// once.
 func survivor(ctx context.Context, s *kvstore.KV, steps int, before func(step int) error) error {
 	table, err := kvstore.NewTable[int32](ctx, s, "counts", nd.Shape{1 << 30, 2},
 		kvstore.BeginRows(rows.Init{Scale: tableFirst}))
@@ -126,9 +127,11 @@ func survivor(ctx context.Context, s *kvstore.KV, steps int, before func(step in
 		if _, err := table.BatchGet(ctx, []int{sharedRow, step, sharedRow}); err != nil {
 			return err
 		}
-		err := table.BatchInc([]int{100 + step, ownRow + s.Rank(), sharedRow}, []int32{1, 2, 1, 2, 1, 2})
+		err := table.BatchInc([]int{100 + step, ownRow + s.Rank(), sharedRow},
+			[]int32{1, 2, 1, 2, 1, 2})
 		if err == nil {
-			err = s.Push("t", 0, nd.RowSparseFromSlices([]float32{-1, -1, -2, -2}, []int{3, 1000 + step},
+			err = s.Push("t", 0, nd.RowSparseFromSlices([]float32{-1, -1, -2, -2},
+				[]int{3, 1000 + step},
 				shape))
 		}
 		if err = errors.Join(err, s.Clock(ctx)); err != nil {
@@ -198,10 +201,12 @@ func TestTablesAndSparseKeysSurvive(t *testing.T) {
 		if ctx, err = c.Again(ctx, rank); err != nil {
 			return err
 		}
-		if s, err = kvstore.Open(ctx, "dist_ssp", kvstore.Staleness(survivorStaleness)); err != nil {
+		if s, err = kvstore.Open(ctx, "dist_ssp",
+			kvstore.Staleness(survivorStaleness)); err != nil {
 			return err
 		}
-		if n := s.Resumed(); n < 10-2*survivorStaleness || n > 10 { // pushes may have been under way
+		// pushes may have been under way
+		if n := s.Resumed(); n < 10-2*survivorStaleness || n > 10 {
 			return fmt.Errorf("a process resumes behind step %d, want 10 or a little less", n)
 		}
 		return errors.Join(play(ctx, s), s.Close())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"unsafe"
 
 	"gomx/dtype"
 )
@@ -49,8 +50,8 @@ func (s *Spec) Check() error {
 type Store struct {
 	Spec
 	n      int
-	index  []uint32
-	direct bool // index has a place for each row that may exist
+	index  []uint32 // in space.index, unless it is small
+	direct bool     // index has a place for each row that may exist
 	ids    column
 	cols   []column // 0: values, then states
 	tag    uint64   // of the states
@@ -69,8 +70,11 @@ type column struct {
 	pages [][]byte
 }
 
-// space is the memory of a store.
-type space struct{ list [][]byte }
+// space is the memory of a store outside of the Go heap.
+type space struct {
+	list  [][]byte // pages
+	index []byte   // nil: the index is small
+}
 
 // New returns a store without rows.
 func New(spec Spec) *Store {
@@ -84,6 +88,25 @@ func New(spec Spec) *Store {
 func (sp *space) close() {
 	putPages(sp.list)
 	sp.list = nil
+	sp.dropIndex()
+}
+
+// dropIndex gives the memory of the index back.
+func (sp *space) dropIndex() {
+	if sp.index != nil {
+		toSystem(sp.index)
+		sp.index = nil
+	}
+}
+
+// newIndex returns an empty index, whose memory takes the place of the one before.
+func (sp *space) newIndex(n int) []uint32 {
+	sp.dropIndex()
+	if 4*n < pageSize {
+		return make([]uint32, n)
+	}
+	sp.index = fromSystem(4 * n)
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(sp.index))), n)
 }
 
 // drop gives pages back.
@@ -142,10 +165,10 @@ func (s *Store) Row(column int, slot uint32) []byte { return s.cols[column].row(
 // clearIndex makes an empty index, a hash table of so many places or one with a place for each row.
 func (s *Store) clearIndex(places int) {
 	if n := s.Len(); n <= max(directRows, uint64(places)) {
-		s.direct, s.index = true, make([]uint32, n)
+		s.direct, s.index = true, s.space.newIndex(int(n))
 		return
 	}
-	s.direct, s.index = false, make([]uint32, places)
+	s.direct, s.index = false, s.space.newIndex(places)
 }
 
 // home is where the search for a row begins.

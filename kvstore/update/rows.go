@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"gomx/dtype"
@@ -30,19 +31,14 @@ func (u *Updater) UpdateRows(p server.RowUpdate) {
 
 func (u *Updater) updateRows(p server.RowUpdate) error {
 	// A push without rows counts as an update: it is made of one row that is forgotten.
-	n := max(1, len(p.Slots))
-	s, err := u.slot(p.ID, p.Store.DType, n*p.Store.Spec.Row)
+	s, err := u.slot(p.ID, p.Store.DType, roomFor(len(p.Slots))*p.Store.Spec.Row)
 	if err != nil {
 		return err
 	}
 	if err := u.rowStates(p, s); err != nil {
 		return err
 	}
-	g := p.Grad
-	if len(p.Slots) == 0 {
-		g = make([]byte, p.Store.Spec.Row)
-	}
-	if err := s.grad.WriteBytes(g); err != nil {
+	if err := u.write(s.grad, append(u.buf[:0], p.Grad...)); err != nil {
 		return err
 	}
 	if u.rounds && p.Contributors != p.Count && p.Contributors > 0 { // as if all had contributed
@@ -74,11 +70,24 @@ func (u *Updater) gather(a *nd.Array, p server.RowUpdate, column int) error {
 	for _, slot := range p.Slots {
 		b = append(b, p.Store.Row(column, slot)...)
 	}
+	return u.write(a, b)
+}
+
+// write writes bytes that were appended to buf to an array, and zeros behind them.
+func (u *Updater) write(a *nd.Array, b []byte) error {
+	n := len(b)
+	b = slices.Grow(b, a.Bytes()-n)[:a.Bytes()]
+	clear(b[n:])
 	u.buf = b
-	for len(b) < a.Bytes() {
-		b = append(b, 0)
-	}
 	return a.WriteBytes(b)
+}
+
+// roomFor returns for how many rows the arrays of an update are made: at most an eighth more than
+// n, so that pushes of about as many rows use the same arrays.
+func roomFor(n int) int {
+	n = max(1, n)
+	step := max(1, 1<<bits.Len(uint(n))>>4)
+	return (n + step - 1) / step * step
 }
 
 // scatter copies an array into a column of rows.
@@ -99,13 +108,18 @@ func (u *Updater) scatter(a *nd.Array, p server.RowUpdate, column int) error {
 func (u *Updater) rowStates(p server.RowUpdate, s *updaterSlot) error {
 	tag := rowTag(u.encoded)
 	if s.states == nil || s.tag != tag || s.of != s.weight {
+		for _, a := range s.states {
+			a.Close()
+		}
 		one := nd.Ones(s.weight.Shape(), nd.As(s.weight.DType()), nd.Using(u.eng))
 		s.states, s.tag, s.of = u.updater.NewState(one), tag, s.weight
+		one.Close()
 	}
 	var widths []int
 	for i, a := range s.states {
 		if a.Size() != s.weight.Size() {
-			return fmt.Errorf("state %d has %d elements for %d of the value: the optimizer looks at "+
+			return fmt.Errorf("state %d has %d elements for %d of the value: the optimizer "+
+				"looks at "+
 				"keys as a whole", i, a.Size(), s.weight.Size())
 		}
 		widths = append(widths, p.Store.Spec.Row/p.Store.DType.Size()*a.DType().Size())

@@ -171,6 +171,10 @@ func (u *Updater) slot(id ps.ID, t dtype.Type, n int) (*updaterSlot, error) {
 		if !t.Valid() || n%t.Size() != 0 {
 			return nil, fmt.Errorf("kvstore: %d bytes of %v", n, t)
 		}
+		if s.weight != nil {
+			s.weight.Close()
+			s.grad.Close()
+		}
 		shape := nd.Shape{n / t.Size()}
 		s.weight = nd.Empty(shape, nd.Using(u.eng), nd.As(t))
 		s.grad = nd.Empty(shape, nd.Using(u.eng), nd.As(t))
