@@ -17,6 +17,10 @@ type Host struct {
 	// Codecs has the times per element of a compressed gradient, by the name of the code.
 	Codecs map[string]Codec `json:"codecs"`
 	Copy   float64          `json:"copy"` // bytes per second of a copy in memory
+	// Crowd is the factor by which threads take longer when more of them want to run than there are
+	// cores: switches between them, cold caches, and cores that are idle because the threads cannot
+	// be divided evenly. 0 means 1.
+	Crowd float64 `json:"crowd"`
 	// Updates are the times in which a worker of the allreduce store changes a key by its sum.
 	Updates []Update   `json:"updates,omitempty"`
 	Memory  HostMemory `json:"memory"`

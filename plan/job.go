@@ -71,10 +71,10 @@ func (j *Job) Check() error {
 }
 
 // Threads returns the number of threads for the kernels of a worker, as package launch sets it:
-// the cores of a machine are shared among its workers, and all its servers together get the share
-// of one worker.
+// the cores of a machine are shared among its workers, and all its servers together, if there are
+// any, get the share of one worker.
 func (j *Job) Threads() int {
-	return max(1, j.Machines.Cores/(j.most(j.Workers)+1))
+	return max(1, j.Machines.Cores/(j.most(j.Workers)+min(1, j.Servers)))
 }
 
 // most returns the largest number of n processes that one machine has.

@@ -6,11 +6,12 @@ import (
 )
 
 // machine shares its cores among the threads that want to run: if there are more of them than
-// cores, all run equally slowly.
+// cores, all run equally slowly, and longer by the factor crowd.
 type machine struct {
 	*clock
 	cores   int
 	speed   func(threads int) float64 // of each thread that computes, by the number of busy threads
+	crowd   float64                   // factor of the times while more threads than cores run
 	running []*task
 	since   float64 // instant up to which the running tasks have been advanced
 	turn    uint64  // counts changes, so that events that were planned before have no effect
@@ -56,12 +57,20 @@ func (m *machine) plan() {
 	for _, t := range m.running {
 		wanted += t.threads
 	}
-	share := min(1, float64(m.cores)/float64(wanted))
-	slow := share * m.speed(min(wanted, m.cores))
+	share, gang := 1.0, 1.0
+	if wanted > m.cores {
+		share = float64(m.cores) / float64(wanted) / m.crowd
+		gang = 1 / float64((wanted+m.cores-1)/m.cores) / m.crowd
+	}
+	slow := m.speed(min(wanted, m.cores))
 	first := -1.0
 	for _, t := range m.running {
-		if t.rate = share; t.compute {
-			t.rate = slow
+		t.rate = share
+		if t.threads > 1 { // a kernel is as fast as the slowest of its threads
+			t.rate = gang
+		}
+		if t.compute {
+			t.rate *= slow
 		}
 		if end := max(0, t.left) / t.rate; first < 0 || end < first {
 			first = end

@@ -70,7 +70,7 @@ func simulate(n *Network, c *Compute, h *Host, j *Job, e effects) outcome {
 	}
 	for range j.Machines.Count {
 		s.machines = append(s.machines, &machine{clock: &s.clock, cores: j.Machines.Cores,
-			speed: c.speed})
+			speed: c.speed, crowd: max(1, h.Crowd)})
 		s.ports = append(s.ports, port{})
 	}
 	for i := range j.Servers {

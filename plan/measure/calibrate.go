@@ -33,25 +33,23 @@ var calibrated = []struct {
 func (m *Measurer) Host(ctx context.Context, version string) (*plan.Host, error) {
 	h := &plan.Host{Processor: processorModel(), Cores: runtime.NumCPU(), Version: version,
 		Ways: map[string]*plan.Way{}, Codecs: map[string]plan.Codec{}}
-	bare, err := m.bareMemory(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for _, c := range calibrated {
-		if err := m.way(ctx, h, c.way, c.workers, bare); err != nil {
+		if err := m.way(ctx, h, c.way, c.workers); err != nil {
 			return nil, fmt.Errorf("%s, %d workers: %w", c.way, c.workers, err)
 		}
 	}
-	if err := m.rings(ctx, h, bare); err != nil {
+	if err := m.rings(ctx, h); err != nil {
 		return nil, err
 	}
 	h.Copy = copyRate()
-	return h, codecs(h)
+	if err := codecs(h); err != nil {
+		return nil, err
+	}
+	return h, m.crowd(ctx, h)
 }
 
 // way measures the messages between servers and workers on one way.
-func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers int,
-	bare int64) error {
+func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers int) error {
 	lines, err := m.run(ctx, jobSpec{workers: workers, servers: 1, way: name,
 		task: task{Kind: taskStore, Store: "dist_sync", Phases: phases}})
 	if err != nil {
@@ -78,7 +76,7 @@ func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers i
 		}
 		if name == plan.WayShared {
 			h.Memory = append(h.Memory, plan.MemoryPoint{Workers: workers, Keys: float64(f.Keys),
-				Store: float64(f.Worker - bare), Server: float64(f.Server)})
+				Store: float64(f.Worker), Server: float64(f.Server)})
 		}
 		p := plan.Point{Workers: workers, Bytes: float64(phases[i].Bytes),
 			Worker: f.Workers / float64(workers), Server: f.Servers}
@@ -90,18 +88,6 @@ func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers i
 		w.Points = append(w.Points, p)
 	}
 	return nil
-}
-
-// bareMemory returns the memory of a process that trains a tiny network alone, without its arrays.
-func (m *Measurer) bareMemory(ctx context.Context) (int64, error) {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 2})
-	_, c, err := m.Compute(ctx, sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{},
-		sym.Name("softmax")),
-		map[string]dtype.Shape{"data": {2, 2}}, 1)
-	if err != nil {
-		return 0, err
-	}
-	return c.Memory - c.Arrays, nil
 }
 
 // Steps of the measurement of a network.

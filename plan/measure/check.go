@@ -49,9 +49,9 @@ func (c *Cache) Check(ctx context.Context, out io.Writer) error {
 		predictions[i] = x.p
 	}
 	fmt.Fprintln(out, "measured:")
-	for round := range checkRounds {
+	for range checkRounds {
 		for _, x := range list {
-			if err := x.measure(ctx, c.m, round); err != nil {
+			if err := x.measure(ctx, c.m, checkSeconds); err != nil {
 				return fmt.Errorf("%s, %s: %w", x.model, x.name(), err)
 			}
 		}
@@ -128,9 +128,9 @@ func (c *Cache) predictions(ctx context.Context, h *plan.Host) (list []*checkCas
 	return list, missing, nil
 }
 
-// measure runs a job once.
-func (x *checkCase) measure(ctx context.Context, m *Measurer, _ int) error {
-	steps := min(max(8, int(checkSeconds/x.p.Step)), 4000)
+// measure runs a job once, for about so many seconds.
+func (x *checkCase) measure(ctx context.Context, m *Measurer, seconds float64) error {
+	steps := min(max(8, int(seconds/x.p.Step)), 4000)
 	lines, err := m.run(ctx, jobSpec{workers: x.p.Job.Workers, servers: x.p.Job.Servers,
 		way: plan.WayShared, task: task{Kind: taskTrain, Network: x.network, Store: x.p.Job.Store,
 			Warm: checkWarm, Steps: steps}})

@@ -32,20 +32,32 @@ func processorTime(pid int) (seconds float64, err error) {
 	return seconds, nil
 }
 
-// peakMemory returns the largest resident memory of a process so far, in bytes.
+// peakMemory returns the largest resident memory of a process so far, in bytes, without the pages of
+// files: all processes of a machine share those of the program and of its libraries, and their
+// number depends on the state of the page cache.
 func peakMemory(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
+	peak, err := statusBytes(pid, text, "VmHWM")
+	if err != nil {
+		return 0, err
+	}
+	files, err := statusBytes(pid, text, "RssFile")
+	return peak - files, err
+}
+
+// statusBytes returns a size of the status of a process.
+func statusBytes(pid int, text []byte, name string) (int64, error) {
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kib, err := strconv.ParseInt(
 				strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("measure: found no VmHWM in the status of process %d", pid)
+	return 0, fmt.Errorf("measure: found no %s in the status of process %d", name, pid)
 }
 
 // processorModel returns the name of the processor.

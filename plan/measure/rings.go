@@ -22,7 +22,7 @@ var ringJobs = []struct {
 }{{plan.WayShared, 1}, {plan.WayShared, 3}, {plan.WayTCP, 3}, {plan.WayBulk, 3}, {plan.WayCurve, 3}}
 
 // rings measures the messages of the allreduce store, its optimizer and its memory.
-func (m *Measurer) rings(ctx context.Context, h *plan.Host, bare int64) error {
+func (m *Measurer) rings(ctx context.Context, h *plan.Host) error {
 	for _, j := range ringJobs {
 		lines, err := m.run(ctx, jobSpec{workers: j.workers, way: j.way,
 			task: task{Kind: taskStore, Store: plan.StoreRing, Phases: ringPhases}})
@@ -43,7 +43,7 @@ func (m *Measurer) rings(ctx context.Context, h *plan.Host, bare int64) error {
 		}
 		for _, f := range list[1:] {
 			h.RingMemory = append(h.RingMemory, plan.MemoryPoint{Workers: j.workers,
-				Keys: float64(f.Keys), Store: float64(f.Worker - bare)})
+				Keys: float64(f.Keys), Store: float64(f.Worker)})
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ type phaseFigures struct {
 	Wall    float64 `json:"wall"`
 	Workers float64 `json:"workers"` // processor seconds of all workers
 	Servers float64 `json:"servers"` // of all servers
-	Worker  int64   `json:"worker"`  // peak memory of this worker, without the arrays of the keys
+	Worker  int64   `json:"worker"`  // peak memory that the store adds to this worker
 	Server  int64   `json:"server"`  // peak memory of server 0
 	Keys    int64   `json:"keys"`    // bytes of all keys so far
 }
@@ -34,6 +34,7 @@ type phaseFigures struct {
 type storeRun struct {
 	*process
 	kv     *kvstore.KV
+	base   int64 // memory of the process without a store
 	arrays int64
 	keys   int64
 	pids   [2][]int // of workers and of servers
@@ -48,6 +49,9 @@ const (
 // store runs the phases of a task.
 func (p *process) store(ctx context.Context) (err error) {
 	r := &storeRun{process: p}
+	if r.base, err = peakMemory(os.Getpid()); err != nil {
+		return err
+	}
 	if r.kv, err = kvstore.Open(ctx, p.Store); err != nil {
 		return err
 	}
@@ -149,7 +153,30 @@ func (r *storeRun) phase(ctx context.Context, number int) (f phaseFigures, err e
 	}
 	f.Workers = (after[roleWorker] - before[roleWorker]) / each
 	f.Servers = (after[roleServer] - before[roleServer]) / each
+	if err := r.late(ctx, round); err != nil {
+		return f, err
+	}
 	return f, r.memory(&f)
+}
+
+// lateTime is the time by which worker 0 comes later than all others.
+const lateTime = 150 * time.Millisecond
+
+// late runs two rounds in which all gradients of the other workers wait for those of worker 0. The
+// memory of a store is largest then, and workers of real jobs do not end their steps together.
+func (r *storeRun) late(ctx context.Context, round func() error) error {
+	if r.job.Workers() == 1 {
+		return nil
+	}
+	for range 2 {
+		if r.job.Rank() == 0 {
+			time.Sleep(lateTime)
+		}
+		if err := round(); err != nil {
+			return err
+		}
+	}
+	return r.kv.Barrier(ctx)
 }
 
 // memory reads the memory of this worker and of server 0.
@@ -157,7 +184,7 @@ func (r *storeRun) memory(f *phaseFigures) (err error) {
 	if f.Worker, err = peakMemory(os.Getpid()); err != nil {
 		return err
 	}
-	f.Worker -= r.arrays
+	f.Worker -= r.arrays + r.base
 	f.Keys = r.keys
 	if len(r.pids[roleServer]) > 0 {
 		f.Server, err = peakMemory(r.pids[roleServer][0])

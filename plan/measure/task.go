@@ -14,6 +14,7 @@ import (
 	"gomx/dtype"
 	"gomx/engine"
 	"gomx/kvstore"
+	"gomx/kvstore/transport/zmq"
 	"gomx/launch"
 	sym "gomx/symbol"
 )
@@ -91,6 +92,7 @@ func (p *process) compute(ctx context.Context) error {
 		return err
 	}
 	engine.SetDefault(eng)
+	zmq.KeepPages() // as in the workers of jobs
 	r := &computeRun{process: p, engine: eng}
 	return r.run(ctx)
 }
