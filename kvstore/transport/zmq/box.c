@@ -7,11 +7,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// gx_keep_pages keeps buffers of large messages from being unmapped and faulted in again, which
-// costs more than copying them.
+// gx_keep_pages keeps buffers of messages from being unmapped and faulted in again, which costs
+// more than copying them. Messages of usual slices, up to 1 MiB, come from the heaps of threads.
+// Larger blocks are mapped: in the heaps, aligned buffers of matrix products would leave gaps that
+// add up to half of the memory of a worker.
 void gx_keep_pages(void) {
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+	mallopt(M_MMAP_THRESHOLD, 5 << 18);
+	mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
 static void close_all(gx_box *b) {

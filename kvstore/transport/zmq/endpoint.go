@@ -80,7 +80,6 @@ func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 		return nil, err
 	}
 	ready()
-	C.gx_keep_pages()
 	box, err := C.gx_box_new()
 	if box == nil {
 		return nil, fmt.Errorf("zmq: endpoint of %s: %w", cfg.Self, err)

@@ -15,5 +15,8 @@ var errNoC = errors.New("zmq: this binary was built without cgo, which ZeroMQ ne
 // Open says that the binary was built without ZeroMQ.
 func Open(transport.Config, Options) (transport.Endpoint, error) { return nil, errNoC }
 
+// KeepPages does nothing: the binary was built without ZeroMQ.
+func KeepPages() {}
+
 // NewKey says that the binary was built without ZeroMQ.
 func NewKey() (Key, error) { return Key{}, errNoC }
