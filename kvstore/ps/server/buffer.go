@@ -33,14 +33,14 @@ func (b *buffer) data() []byte { return b.raw[b.head:] }
 // entry returns the values with a head for n contributors in front.
 func (b *buffer) entry(n int) []byte { return b.raw[b.head-wire.EntrySize(n):] }
 
-// pool keeps buffers of one size, for one entry. An entry in steady use takes all its buffers from
-// here: the value, the version before, sums of open rounds.
+// pool makes the buffers of one entry: the value, the version before, sums of open rounds. A free
+// buffer serves every entry with buffers of its length, because entries need the most buffers at
+// different times.
 type pool struct {
 	mem    *memory // of the server
 	head   int     // bytes in front of the values, for the head of a log entry
 	size   int     // bytes of values
-	free   []*buffer
-	closed bool // the entry is gone: buffers that come back are freed
+	closed bool    // the entry is gone: buffers that come back are freed
 }
 
 // memory hands out and takes back the memory of pools. It counts for Config.Memory and for people;
@@ -48,8 +48,9 @@ type pool struct {
 type memory struct {
 	alloc  func(int) []byte
 	freed  func([]byte)
-	used   uint64 // bytes in pools' buffers
-	slices uint64 // bytes of one value of every entry
+	used   uint64            // bytes in pools' buffers
+	slices uint64            // bytes of one value of every entry
+	free   map[int][]*buffer // free buffers by the length of their memory
 }
 
 // get returns n bytes, of unspecified contents when the memory is not the Go heap's.
@@ -69,13 +70,13 @@ func (m *memory) put(b []byte) {
 	}
 }
 
-// get returns a buffer with one reference and unspecified contents. It allocates when all buffers
-// of the entry are in use.
+// get returns a buffer with one reference and unspecified contents. It allocates when no buffer of
+// its length is free.
 func (p *pool) get() *buffer {
-	if n := len(p.free); n > 0 {
-		b := p.free[n-1]
-		p.free = p.free[:n-1]
-		b.refs = 1
+	if list := p.mem.free[p.head+p.size]; len(list) > 0 {
+		b := list[len(list)-1]
+		p.mem.free[p.head+p.size] = list[:len(list)-1]
+		b.home, b.head, b.refs = p, p.head, 1
 		return b
 	}
 	b := &buffer{raw: p.mem.get(p.head + p.size), head: p.head, refs: 1, home: p}
@@ -89,8 +90,8 @@ func (b *buffer) hold() *buffer {
 	return b
 }
 
-// release gives up a reference. A nil buffer has none. With the last one the memory goes back to
-// the entry's pool, or is freed if the entry is gone.
+// release gives up a reference. A nil buffer has none. With the last one the buffer is free for all
+// entries, or its memory is freed if its entry is gone.
 func (b *buffer) release() {
 	if b == nil {
 		return
@@ -103,14 +104,19 @@ func (b *buffer) release() {
 		b.home.mem.put(b.raw)
 		return
 	}
-	b.home.free = append(b.home.free, b)
+	mem := b.home.mem
+	if mem.free == nil {
+		mem.free = map[int][]*buffer{}
+	}
+	mem.free[len(b.raw)] = append(mem.free[len(b.raw)], b)
 }
 
-// close frees the buffers without references, and the others when they come back.
+// close frees the buffers that are in use when they come back, and now all free buffers of their
+// length: fewer entries need them.
 func (p *pool) close() {
 	p.closed = true
-	for _, b := range p.free {
+	for _, b := range p.mem.free[p.head+p.size] {
 		p.mem.put(b.raw)
 	}
-	p.free = nil
+	delete(p.mem.free, p.head+p.size)
 }

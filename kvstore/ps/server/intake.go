@@ -206,13 +206,7 @@ func (in *intake) pushRound(e *entry, m *wire.Message) {
 	if in.cfg.Backups == 0 && rank <= rd.done {
 		in.add(e, rd, c, m.Payload)
 	} else {
-		// Kept where the transport has received it, if it lends its memory out: a large push that
-		// comes before its turn is not copied.
-		c.payload, c.owner = m.Take(c.copied)
-		if c.owner == nil {
-			c.copied = c.payload
-		}
-		in.stats.Held += uint64(len(c.payload))
+		in.hold(e, c, m)
 	}
 	in.closeRounds(e)
 }

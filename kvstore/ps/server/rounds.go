@@ -6,7 +6,8 @@ import "gomx/kvstore/wire"
 // memory that is not in use.
 type rounds struct {
 	*host
-	spare []*round // not in use
+	spare  []*round         // not in use
+	copies map[int][][]byte // memory of copied payloads that is not in use, by its length
 }
 
 // round collects the pushes of one clock to one entry. Sums are taken in the order of the ranks, so
@@ -32,12 +33,12 @@ type contribution struct {
 	in      bool       // it has come
 	added   bool       // it is in the sum
 	known   bool       // an earlier incarnation has sent the values
+	sparse  bool       // payload is of a sparse key: its length seldom comes again
 	codec   uint8      // encoding of payload
 	inc     uint32     // incarnation that is told the outcome
 	seq     uint64     // of the push, as that incarnation numbers it
 	payload []byte     // values until they are added; nil: they are in the sum
 	owner   wire.Owner // of payload; nil: payload is copied
-	copied  []byte     // memory for a payload that had no owner, used again
 }
 
 // newRound returns a round without contributions. Its sum has unspecified contents.
@@ -63,24 +64,42 @@ func (rs *rounds) newRound(e *entry, clock uint64) *round {
 // or in a message.
 func (rs *rounds) freeRound(rd *round) {
 	for i := range rd.have {
-		c := &rd.have[i]
-		rs.letGo(c)
-		*c = contribution{copied: c.copied[:0]}
+		rs.letGo(&rd.have[i])
+		rd.have[i] = contribution{}
 	}
 	rd.sum.release()
 	rd.sum = nil
 	rs.spare = append(rs.spare, rd)
 }
 
-// letGo gives back a payload that was kept: to the transport that has lent it, or for the next
-// round.
+// hold keeps the payload of a push that comes before its turn: where the transport has received it,
+// if it lends its memory out, else as a copy.
+func (rs *rounds) hold(e *entry, c *contribution, m *wire.Message) {
+	var memory []byte
+	if list := rs.copies[len(m.Payload)]; m.Owner == nil && len(list) > 0 {
+		memory = list[len(list)-1]
+		rs.copies[len(m.Payload)] = list[:len(list)-1]
+	}
+	c.sparse = e.sparse != nil
+	c.payload, c.owner = m.Take(memory)
+	rs.stats.Held += uint64(len(c.payload))
+}
+
+// letGo gives back a payload that was kept: to the transport that has lent it, or for another push
+// of its length. The memory of copies is thus no larger than it was needed at one time.
 func (rs *rounds) letGo(c *contribution) {
 	if c.payload == nil {
 		return
 	}
 	rs.stats.Held -= uint64(len(c.payload))
-	if c.owner != nil {
+	switch {
+	case c.owner != nil:
 		c.owner.Release()
+	case !c.sparse:
+		if rs.copies == nil {
+			rs.copies = map[int][][]byte{}
+		}
+		rs.copies[len(c.payload)] = append(rs.copies[len(c.payload)], c.payload)
 	}
 	c.payload, c.owner = nil, nil
 }
