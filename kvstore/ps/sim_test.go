@@ -445,14 +445,15 @@ func (s *sim) checkView(v *wire.View) {
 		if b.Primary == a.Primary {
 			continue
 		}
-		// It may have come in sync while the view before was being written.
+		// It may have come in sync, or taken the place of the backup, while the view before was being
+		// written.
 		srv, ok := s.server[b.Primary.Server].m.(*server.Server)
 		whole := true
 		if ok && srv.Incarnation() == b.Primary.Incarnation { // otherwise nobody can tell any more
 			_, follows := srv.Follows(i)
-			whole = a.InSync || follows
+			whole = a.InSync && b.Primary == a.Backup || follows
 		}
-		if b.Primary != a.Backup || !whole {
+		if b.Primary != a.Backup && b.Primary != a.Third || !whole {
 			s.fail("shard %d: %v is promoted, which was not in sync", i, b.Primary)
 		}
 	}
