@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"gomx/checkpoint"
 	"gomx/dtype"
 	"gomx/internal/cluster"
 	"gomx/kvstore"
@@ -86,6 +88,9 @@ func TestStatesOfRows(t *testing.T) {
 			adam.BeginUpdate = half
 			o = adam
 		}
+		for r := range saved {
+			saved[r].states = throughFile(t, saved[r].states)
+		}
 		c = cluster.Start(cluster.Config{Workers: workers, Servers: 3})
 		work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 			from := saved[s.Rank()]
@@ -122,6 +127,32 @@ func TestStatesOfRows(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// throughFile writes states to a file in MXNet's layout, and reads them.
+func throughFile(t *testing.T, states []kvstore.State) (out []kvstore.State) {
+	t.Helper()
+	var list []checkpoint.IndexedState
+	for i, st := range states {
+		state, err := checkpoint.StateOf(st.Arrays...)
+		must(t, err)
+		list = append(list, checkpoint.IndexedState{Index: i, State: state})
+	}
+	path := filepath.Join(t.TempDir(), "table.states")
+	must(t, checkpoint.SaveStates(path, list))
+	list, err := checkpoint.LoadStates(path)
+	must(t, err)
+	for _, st := range list {
+		arrays, err := st.State.Arrays()
+		must(t, err)
+		for _, a := range arrays {
+			if a.Storage() != nd.RowSparse {
+				t.Errorf("a state of rows is %v in the file", a.Storage())
+			}
+		}
+		out = append(out, kvstore.State{Key: states[st.Index].Key, Arrays: arrays})
+	}
+	return out
 }
 
 // alike compares two arrays; rows that are not stored are zeros.
