@@ -26,6 +26,9 @@ type Table = TableOf[float32]
 // earlier steps with dist_sync, all but the last Staleness steps with dist_ssp, and all that have
 // arrived with dist_async.
 //
+// A process that takes the place of a worker begins behind the steps that its predecessor has ended
+// by Clock: a program leaves out as many steps as the store's Resumed says.
+//
 // Servers hold a table as they hold the keys of InitRows: a row exists from the first addition on,
 // and takes no memory before.
 //

@@ -53,17 +53,16 @@ type factors struct {
 	read, now []float32 // rows of ids, as read and with the changes of this step
 }
 
-// create makes a table. Each worker adds random numbers to its share of the rows.
-func create(ctx context.Context, kv *kvstore.KV, name string, shape nd.Shape) (*factors, error) {
-	t, err := kv.Table(ctx, name, shape)
-	r, row := rand.New(rand.NewPCG(2, uint64(kv.Rank()))), make([]float32, shape[1])
-	for i := kv.Rank(); i < shape[0] && err == nil; i += kv.NumWorkers() {
+// start adds random numbers to the share of the rows that belongs to a worker.
+func (f *factors) start(rows int, kv *kvstore.KV) (err error) {
+	r, row := rand.New(rand.NewPCG(2, uint64(kv.Rank()))), make([]float32, f.rank)
+	for i := kv.Rank(); i < rows && err == nil; i += kv.NumWorkers() {
 		for k := range row {
 			row[k] = float32(0.3 * r.NormFloat64())
 		}
-		err = t.Inc(i, row)
+		err = f.Inc(i, row)
 	}
-	return &factors{Table: t, rank: shape[1]}, err
+	return err
 }
 
 // fetch reads the rows of a step; ids may have a row more than once.
@@ -88,33 +87,28 @@ func (f *factors) commit() error {
 	return f.BatchInc(f.ids, f.now)
 }
 
-// model predicts the rating L[user]·R[item].
-type model struct {
-	kv   *kvstore.KV
-	l, r *factors
-}
-
-// step is a clock: it reads the rows of some ratings and changes them by one rating after the
-// other. It returns the sum of the squared errors, each before its change.
-func (m *model) step(ctx context.Context, list []data.Rating, lr float32) (sum float64, _ error) {
+// step reads the rows of some ratings and changes them by one rating after the other. It returns
+// the mean of the squared errors, each before its change.
+func step(ctx context.Context, l, r *factors, all []data.Rating, lr float32) (mean float64,
+	err error) {
 	var users, items []int
-	for _, x := range list {
+	for _, x := range all {
 		users, items = append(users, x.User), append(items, x.Item)
 	}
-	if err := errors.Join(m.l.fetch(ctx, users), m.r.fetch(ctx, items)); err != nil {
+	if err := errors.Join(l.fetch(ctx, users), r.fetch(ctx, items)); err != nil {
 		return 0, err
 	}
-	for _, x := range list {
-		p, q, e := m.l.row(x.User), m.r.row(x.Item), x.Value
+	for _, x := range all {
+		p, q, e := l.row(x.User), r.row(x.Item), x.Value
 		for k := range p {
 			e -= p[k] * q[k]
 		}
 		for k := range p {
 			p[k], q[k] = p[k]+lr*(e*q[k]-0.01*p[k]), q[k]+lr*(e*p[k]-0.01*q[k])
 		}
-		sum += float64(e * e)
+		mean += float64(e*e) / float64(len(all))
 	}
-	return sum, errors.Join(m.l.commit(), m.r.commit(), m.kv.Clock(ctx))
+	return mean, errors.Join(l.commit(), r.commit())
 }
 
 // run trains the factors and returns the root mean squared error of ratings that are not known.
@@ -124,28 +118,33 @@ func run(ctx context.Context, o options) (rmse float64, err error) {
 		return 0, err
 	}
 	defer kv.Close()
-	l, err := create(ctx, kv, "L", nd.Shape{o.Users, o.Rank})
-	r, err2 := create(ctx, kv, "R", nd.Shape{o.Items, o.Rank})
-	m, sum := &model{kv, l, r}, 0.0
-	all, share := o.Draw(o.ratings+o.ratings/10), o.ratings/kv.NumWorkers()
-	err = errors.Join(err, err2, kv.Clock(ctx))
-	for epoch := 0; epoch < o.epochs && err == nil; epoch++ {
-		total := 0.0
-		for batch := range slices.Chunk(all[kv.Rank()*share:][:share], o.batch) {
-			if sum, err = m.step(ctx, batch, o.lr); err != nil {
-				return 0, err
-			}
-			total += sum / float64(share)
+	left, err := kv.Table(ctx, "L", nd.Shape{o.Users, o.Rank})
+	right, err2 := kv.Table(ctx, "R", nd.Shape{o.Items, o.Rank})
+	l, r, mean := &factors{Table: left, rank: o.Rank}, &factors{Table: right, rank: o.Rank}, 0.0
+	done := kv.Resumed() // clocks that an earlier process in the place of this worker has made
+	clock := func(work func() error) {
+		if done > 0 {
+			done--
+		} else if err == nil {
+			err = errors.Join(work(), kv.Clock(ctx))
 		}
-		fmt.Printf("worker %d, epoch %d: training error %.4f\n", kv.Rank(), epoch, math.Sqrt(total))
+	}
+	err = errors.Join(err, err2)
+	clock(func() error { return errors.Join(l.start(o.Users, kv), r.start(o.Items, kv)) })
+	all, share := o.Draw(o.ratings+o.ratings/10), o.ratings/kv.NumWorkers()
+	for epoch := 0; epoch < o.epochs && err == nil; epoch++ {
+		for batch := range slices.Chunk(all[kv.Rank()*share:][:share], o.batch) {
+			clock(func() (err error) { mean, err = step(ctx, l, r, batch, o.lr); return err })
+		}
+		fmt.Printf("worker %d, epoch %d: error %.4f\n", kv.Rank(), epoch, math.Sqrt(mean))
 	}
 	for range o.staleness { // afterwards Get sees all changes of all workers
-		err = errors.Join(err, kv.Clock(ctx))
+		clock(func() error { return nil })
 	}
 	if err == nil {
-		sum, err = m.step(ctx, all[o.ratings:], 0)
+		mean, err = step(ctx, l, r, all[o.ratings:], 0)
+		rmse = math.Sqrt(mean)
+		fmt.Printf("worker %d: validation error %.4f\n", kv.Rank(), rmse)
 	}
-	rmse = math.Sqrt(sum / float64(len(all)-o.ratings))
-	fmt.Printf("worker %d: validation error %.4f\n", kv.Rank(), rmse)
 	return rmse, err
 }
