@@ -140,7 +140,7 @@ func TestTrainerRows(t *testing.T) {
 // TestTrainerPrefetch: a worker without rounds pulls rows of the next batch ahead, and gets the same
 // values as a process without a store.
 func TestTrainerPrefetch(t *testing.T) {
-	const steps, units = 6, 4096
+	const steps, units = 6, 16384
 	batches := wordBatches(1, steps)[0]
 	train := func(ctx context.Context, opts ...gluon.TrainerOption) ([]float32, error) {
 		net := wordNet(t, units)

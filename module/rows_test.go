@@ -119,12 +119,12 @@ func rowTasks() map[string]rowTask {
 	factors := func(t *testing.T) *dataio.Table { return factorData(t, 53, 50) }
 	return map[string]rowTask{
 		"dense table": {func() *sym.Symbol { return wordNet(4) }, words, storeOptimizer},
-		"wide rows":   {func() *sym.Symbol { return wordNet(4096) }, words, storeOptimizer},
-		"linear":      {func() *sym.Symbol { return linearNet(50, 4096) }, factors, storeOptimizer},
+		"wide rows":   {func() *sym.Symbol { return wordNet(16384) }, words, storeOptimizer},
+		"linear":      {func() *sym.Symbol { return linearNet(50, 16384) }, factors, storeOptimizer},
 		// The gradient of the factors of one process stores zeros in the rows that the batch does
 		// not have: they have no effect without momentum.
 		"factors":      {func() *sym.Symbol { return factorNet(50, 3) }, factors, optimizer.SGD{LR: 0.1}},
-		"wide factors": {func() *sym.Symbol { return factorNet(50, 4096) }, factors, optimizer.SGD{LR: 1e-3}},
+		"wide factors": {func() *sym.Symbol { return factorNet(50, 16384) }, factors, optimizer.SGD{LR: 1e-3}},
 	}
 }
 

@@ -36,11 +36,28 @@ type Sparse struct {
 
 // Columns are the columns of a csr matrix that have elements.
 type Columns struct {
-	Keys   []int64 // the columns, ascending
-	At     []int64 // place of the column of each element among Keys
+	Keys []int64 // the columns, ascending
+	At   []int64 // place of the column of each element among Keys
+
+	elements atomic.Pointer[Elements] // nil: not sorted yet
+}
+
+// Elements are the elements of a csr matrix, sorted by columns.
+type Elements struct {
 	Rows   []int64 // row of each element
 	Starts []int64 // one more than columns
 	Order  []int32 // elements of column k: Order[Starts[k]] to Order[Starts[k+1]-1], ascending
+}
+
+// Elements returns the elements by columns, which must not be changed. The first call calls sort.
+// Several operations may call it at once.
+func (c *Columns) Elements(sort func() *Elements) *Elements {
+	e := c.elements.Load()
+	if e == nil {
+		e = sort()
+		c.elements.Store(e)
+	}
+	return e
 }
 
 // Columns returns the columns of a csr matrix, which must not be changed. The first call after a

@@ -218,7 +218,7 @@ func (s *Store) PullAhead(name string, ids []int64) error {
 }
 
 // aheadBytes is the size in bytes of the rows that are worth a message ahead of the others.
-const aheadBytes = 32 << 10
+const aheadBytes = 128 << 10
 
 // apart divides ascending numbers into the ones that are not in another ascending list and the
 // others. The lists are not nil.

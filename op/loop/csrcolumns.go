@@ -16,45 +16,52 @@ func ColumnsOf(s *op.Sparse) *op.Columns { return s.Columns(findColumns) }
 // than sorting the elements.
 const markedColumns = 256
 
-// findColumns finds the columns, and sorts the elements by them.
+// findColumns finds the columns.
 func findColumns(s *op.Sparse) *op.Columns {
-	c := &op.Columns{At: make([]int64, s.N), Rows: make([]int64, s.N)}
-	for r := range s.Shape[0] {
-		for i := s.Starts[r]; i < s.Starts[r+1]; i++ {
-			c.Rows[i] = int64(r)
-		}
-	}
-	if s.Shape[1] > markedColumns*s.N {
-		g := GroupBy(s.Indices)
-		c.Keys, c.Starts, c.Order = g.Keys, g.Starts, g.Order
-		if c.Order == nil {
-			c.Order = make([]int32, s.N)
-			for i := range c.Order {
-				c.Order[i] = int32(i)
-			}
-		}
-		for k := range c.Keys {
-			for _, i := range c.Order[c.Starts[k]:c.Starts[k+1]] {
-				c.At[i] = int64(k)
-			}
-		}
+	c := &op.Columns{At: make([]int64, s.N)}
+	if s.Shape[1] <= markedColumns*s.N {
+		markColumns(s, c)
 		return c
 	}
-	markColumns(s, c)
-	c.Starts = make([]int64, len(c.Keys)+1)
-	for _, k := range c.At {
-		c.Starts[k+1]++
-	}
+	g := GroupBy(s.Indices)
+	c.Keys = g.Keys
 	for k := range c.Keys {
-		c.Starts[k+1] += c.Starts[k]
-	}
-	next := slices.Clone(c.Starts)
-	c.Order = make([]int32, s.N)
-	for i, k := range c.At {
-		c.Order[next[k]] = int32(i)
-		next[k]++
+		for _, i := range g.Places(k) {
+			c.At[i] = int64(k)
+		}
 	}
 	return c
+}
+
+// ElementsOf returns the row of each element of a csr matrix, and the elements grouped by their
+// columns.
+func ElementsOf(s *op.Sparse) (rows []int64, g Groups) {
+	c := ColumnsOf(s)
+	e := c.Elements(func() *op.Elements { return sortElements(s, c) })
+	return e.Rows, Groups{Keys: c.Keys, Starts: e.Starts, Order: e.Order}
+}
+
+// sortElements counts the elements of each column and puts them in their order.
+func sortElements(s *op.Sparse, c *op.Columns) *op.Elements {
+	e := &op.Elements{Rows: make([]int64, s.N), Starts: make([]int64, len(c.Keys)+1),
+		Order: make([]int32, s.N)}
+	for r := range s.Shape[0] {
+		for i := s.Starts[r]; i < s.Starts[r+1]; i++ {
+			e.Rows[i] = int64(r)
+		}
+	}
+	for _, k := range c.At {
+		e.Starts[k+1]++
+	}
+	for k := range c.Keys {
+		e.Starts[k+1] += e.Starts[k]
+	}
+	next := slices.Clone(e.Starts)
+	for i, k := range c.At {
+		e.Order[next[k]] = int32(i)
+		next[k]++
+	}
+	return e
 }
 
 // markRoom has memory for a bit of each column, and for the number of marked columns before each

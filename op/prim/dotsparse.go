@@ -196,7 +196,15 @@ func timesRows(p DotParams, c *op.Call) bool {
 				return false
 			}
 		}
+		if r.N == 1 {
+			sumProducts(op.Slice[float32](out), op.Slice[float32](source), r, c.Threads)
+			return true
+		}
 		loop.SumRows(out, source, r, c.Threads)
+		return true
+	}
+	if r.N == 1 && out.Sparse != nil && rhs.Sparse == nil && loop.Parts(c.Threads, a.N) == 1 {
+		spreadProducts(out.Sparse, a, op.Slice[float32](rhs))
 		return true
 	}
 	by := columns(a, rhs.Sparse)
@@ -218,6 +226,38 @@ func timesRows(p DotParams, c *op.Call) bool {
 	}
 	loop.SumRows(out, source, r, c.Threads)
 	return true
+}
+
+// sumProducts is loop.SumRows for rows of one element, in the order of r.At.
+func sumProducts(dst, src []float32, r loop.RowSums, threads int) {
+	loop.Split(threads, len(dst), len(r.At), func(begin, end int) {
+		for g := begin; g < end; g++ {
+			at := r.At[r.Starts[g]:r.Starts[g+1]]
+			factor := r.Factor[r.Starts[g]:r.Starts[g+1]][:len(at)]
+			sum := float32(0)
+			for i, k := range at {
+				sum += float32(factor[i] * src[k])
+			}
+			dst[g] = sum
+		}
+	})
+}
+
+// spreadProducts computes aᵀ · dy for a vector dy: it adds to the sum of each column in the order of
+// the rows, as loop.SumRows does.
+func spreadProducts(out, a *op.Sparse, dy []float32) {
+	c := loop.ColumnsOf(a)
+	out.Room(len(c.Keys))
+	copy(out.Indices, c.Keys)
+	sums, x := op.Slice[float32](out.Values()), op.Slice[float32](a.Values())
+	clear(sums)
+	for r, v := range dy {
+		at := c.At[a.Starts[r]:a.Starts[r+1]]
+		row := x[a.Starts[r]:a.Starts[r+1]][:len(at)]
+		for i, k := range at {
+			sums[k] += float32(row[i] * v)
+		}
+	}
 }
 
 // storedAt returns the place of the row of rhs that each element of a is multiplied by, nil if one of
@@ -254,8 +294,7 @@ type byColumn struct {
 // not store are left out.
 func columns(a, other *op.Sparse) (by byColumn) {
 	if other == nil || other.N == other.Shape[0] {
-		c := loop.ColumnsOf(a)
-		by.rows, by.Groups = c.Rows, loop.Groups{Keys: c.Keys, Starts: c.Starts, Order: c.Order}
+		by.rows, by.Groups = loop.ElementsOf(a)
 		return by
 	}
 	list := []int64{}

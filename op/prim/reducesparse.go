@@ -1,6 +1,8 @@
 package prim
 
 import (
+	"slices"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -189,7 +191,9 @@ func squareSumStored(p SquareSumParams, c *op.Call) error {
 		return squares.run(ReduceParams{Axis: []int{0}, KeepDims: p.KeepDims}, out, in.Values())
 	}
 	sums := op.Tensor{Desc: op.Plain(out.DType, dtype.Shape{in.N}), Data: loop.Room(out.DType, in.N)}
-	if err := squares.run(ReduceParams{Axis: []int{1}}, sums, in.Values()); err != nil {
+	if in.DType == dtype.Float32 {
+		squareRows(op.Slice[float32](sums), op.Slice[float32](in.Values()), in.Row(), c.Threads)
+	} else if err := squares.run(ReduceParams{Axis: []int{1}}, sums, in.Values()); err != nil {
 		return err
 	}
 	if out.Sparse != nil {
@@ -207,6 +211,33 @@ func squareSumStored(p SquareSumParams, c *op.Call) error {
 	return nil
 }
 
+// squareRows computes the sum of the squares of each row of n elements, as squares does.
+func squareRows(dst, src []float32, n, threads int) {
+	loop.Split(threads, len(dst), len(src), func(begin, end int) {
+		for i := begin; i < end; i++ {
+			sum := 0.0
+			for _, v := range src[i*n : (i+1)*n] {
+				sum += float64(v) * float64(v)
+			}
+			dst[i] = float32(sum)
+		}
+	})
+}
+
+// scaleRows multiplies each row of n elements by a number, times two, as twice does.
+func scaleRows(dst, by, src []float32, n, threads int) {
+	loop.Split(threads, len(by), len(src), func(begin, end int) {
+		for i := begin; i < end; i++ {
+			f := 2 * float64(by[i])
+			row := src[i*n : (i+1)*n]
+			to := dst[i*n : (i+1)*n][:len(row)]
+			for k, v := range row {
+				to[k] = float32(f * float64(v))
+			}
+		}
+	})
+}
+
 // matrixOnly returns an error for content of another rank.
 func matrixOnly(s *op.Sparse) error {
 	if len(s.Shape) != 2 {
@@ -221,6 +252,13 @@ func squareSumBack(p SquareSumParams, c *op.Call) error {
 	head, in, out := c.In[0], c.In[1].Sparse, c.Out[0].Sparse
 	if err := matrixOnly(in); err != nil {
 		return err
+	}
+	if head.Sparse != nil && in.DType == dtype.Float32 && slices.Equal(head.Sparse.Indices,
+		in.Indices) {
+		out.Structure(in)
+		scaleRows(op.Slice[float32](out.Values()), op.Slice[float32](head.Sparse.Values()),
+			op.Slice[float32](in.Values()), in.Row(), c.Threads)
+		return nil
 	}
 	if head.Sparse != nil {
 		rows := op.NewSparse(op.RowSparse, in.DType, in.Shape)
