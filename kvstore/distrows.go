@@ -205,6 +205,7 @@ func runRowPush(r *engine.Run) error {
 	if err := r.Poison(); err != nil { // of the gradient
 		return k.noteUnsent(err)
 	}
+	x.ids = make([]uint64, 0, len(x.from.Sparse.Indices))
 	for _, id := range x.from.Sparse.Indices {
 		x.ids = append(x.ids, uint64(id))
 	}

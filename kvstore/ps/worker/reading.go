@@ -54,6 +54,9 @@ func (r *reading) begin(now ps.Time, what string, prio int8, deadline ps.Time) (
 		needs[i] = ask.need
 	}
 	lists := make([][]wanted, n)
+	for i := range lists {
+		lists[i] = make([]wanted, 0, uint64(len(r.wants))/n+uint64(len(r.wants))/8)
+	}
 	for _, w := range r.wants {
 		if data, ok := k.sparse.cache.find(w.id, needs[w.id%n]); ok {
 			k.sparse.give(r.out[int(w.place)*row:(int(w.place)+1)*row], w.id, data)
@@ -90,7 +93,8 @@ func (r *reading) part(c *call, sl *slice, list []wanted) (*part, []wanted) {
 	n := uint64(len(r.key.slices))
 	p := r.ks.newPart(c, wire.TypePull, sl.shard)
 	p.slice, p.flags, p.out, p.kept = sl, wire.FlagRows, r.out, true
-	var ids []uint32
+	ids := make([]uint32, 0, len(list))
+	p.index = slices.Grow(p.index, len(list))
 	for len(list) > 0 {
 		place := list[0].place
 		id := uint32(list[0].id / n)
@@ -98,7 +102,7 @@ func (r *reading) part(c *call, sl *slice, list []wanted) (*part, []wanted) {
 		case len(ids) > 0 && ids[len(ids)-1] == id:
 			place |= again
 		case (len(ids)+1)*r.key.sparse.Spec.Row > node.RowsLimit && len(ids) > 0:
-			p.payload = wire.AppendIDs(nil, ids)
+			p.payload = wire.AppendIDs(make([]byte, 0, 16+3*len(ids)), ids)
 			r.ks.wantRows(p)
 			return p, list
 		default:
@@ -107,7 +111,7 @@ func (r *reading) part(c *call, sl *slice, list []wanted) (*part, []wanted) {
 		p.index = append(p.index, place)
 		list = list[1:]
 	}
-	p.payload = wire.AppendIDs(nil, ids)
+	p.payload = wire.AppendIDs(make([]byte, 0, 16+3*len(ids)), ids)
 	r.ks.wantRows(p)
 	return p, nil
 }

@@ -132,6 +132,9 @@ func (k *workerKey) lists(ids []uint64) [][]byte {
 	row, n := k.sparse.Spec.Row, uint64(k.sparse.Parts)
 	// A row keeps its order among the rows of its slice, so that the lists ascend too.
 	local := make([][]uint32, n)
+	for i, count := range k.sparse.counts(ids) {
+		local[i] = make([]uint32, 0, count)
+	}
 	for _, id := range ids {
 		local[id%n] = append(local[id%n], uint32(id/n))
 	}
@@ -140,6 +143,16 @@ func (k *workerKey) lists(ids []uint64) [][]byte {
 		lists[i] = wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(list)), list)
 	}
 	return lists
+}
+
+// counts returns the number of rows in each slice.
+func (sp *sparseKey) counts(ids []uint64) []int {
+	n := uint64(sp.Parts)
+	list := make([]int, n)
+	for _, id := range ids {
+		list[id%n]++
+	}
+	return list
 }
 
 // ascend checks a list of rows.
