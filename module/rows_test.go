@@ -212,6 +212,37 @@ func TestRowsOnServers(t *testing.T) {
 	}
 }
 
+// TestRowStates: a job saves parameters and states of rows after an epoch, and another job goes on
+// from them.
+func TestRowStates(t *testing.T) {
+	for _, name := range []string{"dense table", "linear"} {
+		t.Run(name, func(t *testing.T) {
+			task := rowTasks()[name]
+			prefix := filepath.Join(t.TempDir(), "net")
+			open := func(int) (fitter, dataio.Iter) {
+				return module.New(task.net(), module.Seed(5)), task.data(t)
+			}
+			options := []module.FitOption{module.Init(initializer.Uniform{Scale: 0.5}),
+				module.Optimize(task.o), module.Metric(unmeasured{})}
+			fitJob(t, 2, 1, open, append(options, module.Checkpoint(prefix, module.WithStates()))...)
+			got := fitJob(t, 2, 2, func(int) (fitter, dataio.Iter) {
+				m, err := module.Load(prefix, 1)
+				if err != nil {
+					t.Error(err)
+				}
+				it := task.data(t)
+				err = errors.Join(m.Bind(it.ProvideData(), it.ProvideLabel()), m.InitParams(nil),
+					m.InitOptimizer(task.o), m.LoadStates(checkpoint.StatesPath(prefix, 1)))
+				if err != nil {
+					t.Error(err)
+				}
+				return m, it
+			}, append(options, module.BeginEpoch(1))...)
+			compareParams(t, got, alone(t, task, 2, 2))
+		})
+	}
+}
+
 // TestRowsAhead: a worker without rounds pulls rows ahead of the present batch's push, and does bit
 // for bit what a process without a store does.
 func TestRowsAhead(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 
 	"gomx/kvstore"
 	nd "gomx/ndarray"
-	"gomx/op"
 	"gomx/optimizer"
 )
 
@@ -245,10 +244,6 @@ func (s *Store) load(ctx context.Context, states map[int][]*nd.Array) error {
 	var list []kvstore.State
 	for i := range s.keys {
 		arrays := states[s.keys[i].index]
-		if s.keys[i].rows != nil && len(arrays) > 0 {
-			op.Notice("the states of %s are not loaded: %v", s.keys[i].name, errRowStates)
-			continue
-		}
 		if len(arrays) > 0 {
 			list = append(list, kvstore.State{Key: s.keys[i].name, Arrays: arrays})
 		}

@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -205,7 +204,7 @@ func (s *Store) PullRows(name string, ids []int64) error {
 // In a store with rounds the rows would miss the round of the present batch, and nothing happens.
 func (s *Store) PullAhead(name string, ids []int64) error {
 	i, k := s.rowKey(name)
-	if k == nil || s.kv.Sums() {
+	if k == nil || s.kv.Sums() || len(ids)*k.rowBytes() < aheadBytes {
 		return nil
 	}
 	r := k.rows
@@ -343,7 +342,3 @@ func (s *Store) closeRows() {
 		}
 	}
 }
-
-// errRowStates is the reason why states are not given to a store.
-var errRowStates = errors.New("the servers keep the states of rows with the rows: " +
-	"snapshots have them")
