@@ -88,7 +88,7 @@ func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error)
 // it, and returns the former one. Nearly all of a server's heap are values, which it uses again and
 // again: the default would double its memory and save next to no time.
 func serverGarbage() (former int) {
-	const percent = 25
+	const percent = 10
 	former = debug.SetGCPercent(percent)
 	if os.Getenv("GOGC") != "" {
 		debug.SetGCPercent(former)

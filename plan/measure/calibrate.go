@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -55,8 +54,8 @@ func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers i
 	if err != nil {
 		return err
 	}
-	var list []phaseFigures
-	if err := json.Unmarshal(lines[0], &list); err != nil {
+	list, err := phasesOf(lines)
+	if err != nil {
 		return err
 	}
 	w := h.Ways[name]

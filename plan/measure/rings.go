@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"gomx/plan"
@@ -29,8 +28,8 @@ func (m *Measurer) rings(ctx context.Context, h *plan.Host) error {
 		if err != nil {
 			return fmt.Errorf("%s, %s, %d workers: %w", plan.StoreRing, j.way, j.workers, err)
 		}
-		var list []phaseFigures
-		if err := json.Unmarshal(lines[0], &list); err != nil {
+		list, err := phasesOf(lines)
+		if err != nil {
 			return err
 		}
 		if j.workers == 1 {

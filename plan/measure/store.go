@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -28,6 +29,29 @@ type phaseFigures struct {
 	Worker  int64   `json:"worker"`  // peak memory that the store adds to this worker
 	Server  int64   `json:"server"`  // peak memory of server 0
 	Keys    int64   `json:"keys"`    // bytes of all keys so far
+}
+
+// phasesOf reads the output of the workers. Worker 0 tells the times of all; the memory is that of
+// the worker that needs most.
+func phasesOf(lines []json.RawMessage) (list []phaseFigures, err error) {
+	for rank, line := range lines {
+		var own []phaseFigures
+		if err := json.Unmarshal(line, &own); err != nil {
+			return nil, err
+		}
+		if rank == 0 {
+			list = own
+		}
+		if len(own) != len(list) {
+			return nil, fmt.Errorf("measure: worker %d has figures of %d phases, want %d", rank,
+				len(own), len(list))
+		}
+		for i := range own {
+			list[i].Worker = max(list[i].Worker, own[i].Worker)
+			list[i].Server = max(list[i].Server, own[i].Server)
+		}
+	}
+	return list, nil
 }
 
 // storeRun measures the messages of a store.
@@ -159,17 +183,17 @@ func (r *storeRun) phase(ctx context.Context, number int) (f phaseFigures, err e
 	return f, r.memory(&f)
 }
 
-// lateTime is the time by which worker 0 comes later than all others.
+// lateTime is the time by which one worker comes later than all others.
 const lateTime = 150 * time.Millisecond
 
-// late runs two rounds in which all gradients of the other workers wait for those of worker 0. The
-// memory of a store is largest then, and workers of real jobs do not end their steps together.
+// late runs rounds in which each worker in turn lets the others wait. The memory of a store is
+// largest then, and workers of real jobs do not end their steps together.
 func (r *storeRun) late(ctx context.Context, round func() error) error {
 	if r.job.Workers() == 1 {
 		return nil
 	}
-	for range 2 {
-		if r.job.Rank() == 0 {
+	for rank := range r.job.Workers() {
+		if r.job.Rank() == rank {
 			time.Sleep(lateTime)
 		}
 		if err := round(); err != nil {
