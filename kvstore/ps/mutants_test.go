@@ -86,7 +86,7 @@ var mutants = []mutant{
 	{name: "cache rows for ever", file: "worker/rowcache.go", old: "ok && hit.clock >= need",
 		with: "ok"},
 	{name: "take an answer that crosses a step", file: "worker/sparse.go",
-		old: "if t != nil && p.own != ks.clock {", with: "if false {"},
+		old: "if t != nil && p.own != ks.clock {", with: "if false {", run: "ReadsOfRows"},
 	{name: "repeat a step that is there", file: "worker/table.go",
 		old: "if t.ks.clock < t.key.slices[i].old {", with: "if false {"},
 	{name: "a transfer without the state of the optimizer", file: "server/state.go",
