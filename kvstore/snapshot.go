@@ -89,7 +89,7 @@ func (d *driver) saveParts(s *server.Server, root string) func(*ps.Outbox) {
 func (d *driver) writeSave(w io.Writer, save *ps.Save) error {
 	piece, err := save.Data, error(nil)
 	for err == nil && len(piece) > 0 {
-		if _, err = w.Write(piece); err != nil || save.Rest == nil {
+		if _, err = w.Write(piece); err != nil {
 			return err
 		}
 		d.do(func() { piece, err = save.Rest() }, func() { err = errClosed })

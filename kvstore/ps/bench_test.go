@@ -116,7 +116,10 @@ func (n *net) settle() {
 				}
 			}
 			n.done = append(n.done, out.Done...)
-			n.saves = append(n.saves, out.Saves...)
+			for _, save := range out.Saves {
+				save.Data = wholePart(&save)
+				n.saves = append(n.saves, save)
+			}
 			durable(m, n.now)
 		}
 	}

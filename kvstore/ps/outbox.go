@@ -29,10 +29,10 @@ type Save struct {
 	Shard uint32
 	Clock uint64
 	Try   uint32 // attempt at a snapshot of this clock: its file has a name of its own
-	Data  []byte
-	// Rest, where it is not nil, returns the bytes behind Data piece by piece, and none at the end.
-	// The driver calls it in its goroutine, like all that is the machine's; an error, which comes
-	// when the state is gone, ends the attempt (SaveFailed).
+	Data  []byte // the first bytes
+	// Rest returns the bytes behind Data piece by piece, and none at the end. A piece is valid until
+	// the next call. The driver calls it in its goroutine, like all that is the machine's; an error,
+	// which comes when the snapshot has been given up, ends the attempt (SaveFailed).
 	Rest func() ([]byte, error)
 }
 

@@ -348,10 +348,6 @@ func (s *sim) drain(p *process) {
 // save writes a part of a snapshot, piece by piece while other things happen.
 func (s *sim) save(p *process, x *ps.Save, name string) {
 	srv, gen := p.m.(*server.Server), p.gen
-	if x.Rest == nil {
-		srv.Saved(x, name)
-		return
-	}
 	piece, err := x.Rest()
 	switch {
 	case err != nil:

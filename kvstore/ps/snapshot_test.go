@@ -37,6 +37,21 @@ func snapshotOf(t testing.TB) (file, value []byte) {
 	return nil, nil
 }
 
+// wholePart reads a part of a snapshot to its end.
+func wholePart(save *ps.Save) []byte {
+	b := bytes.Clone(save.Data)
+	for {
+		piece, err := save.Rest()
+		if err != nil {
+			panic(err)
+		}
+		if len(piece) == 0 {
+			return b
+		}
+		b = append(b, piece...)
+	}
+}
+
 // restored returns a server that has got its place in a job which continues from a snapshot.
 func restored(t testing.TB, file []byte) *server.Server {
 	s, err := server.New(server.Config{Job: job, Nonce: 1, Workers: 1,

@@ -116,9 +116,10 @@
 // entry comes with every piece, and the values before the last round with the last one. Slots of
 // copies differ then, which nothing depends on: messages name rows by number.
 //
-// A snapshot has all rows of an entry as they are at one moment, beside the optimizer's states of
-// each. The driver reads them in pieces while it writes the file (ps.Save.Rest), and training goes
-// on: so a snapshot takes no memory but for rows that change before they are read.
+// A snapshot refers to the values, which are not written while it does, and has all rows of an
+// entry as they are at one moment, beside the optimizer's states of each. The driver reads both in
+// pieces while it writes the file (ps.Save.Rest), and training goes on: so a snapshot takes no
+// memory but for values and rows that change before they are read.
 //
 // A part of a snapshot is read in the same way (Config.Restore): the head first, then entry by
 // entry, the rows of a sparse entry in pieces. Its checksum is at its end, so that a damaged part

@@ -136,8 +136,3 @@ func CheckSnapshot(part *wire.Source) (SnapshotInfo, error) {
 	}
 	return h, nil
 }
-
-// SnapshotChecksum returns the checksum by which a manifest knows a shard's part of a snapshot: the
-// CRC-32C of all bytes but the last four, which hold it. The CRC of all bytes would be the same
-// number for every part, because a CRC over data and their CRC is a constant.
-func SnapshotChecksum(b []byte) uint32 { return wire.Checksum(b[:max(0, len(b)-4)]) }

@@ -27,7 +27,9 @@ func snapshotFile(t *testing.T) []byte {
 	if save.Shard != 0 || save.Clock != 5 || save.Try != 3 {
 		t.Errorf("part %+v, want shard 0, clock 5, attempt 3", save)
 	}
-	return save.Data
+	var b bytes.Buffer
+	write(t, &b, save)
+	return b.Bytes()
 }
 
 // sourceOf returns a Config.Restore that opens the same part again and again.
@@ -176,13 +178,12 @@ func TestPartsHaveChecksumsOfTheirOwn(t *testing.T) {
 	other := sealed(file, put(len(file)-5, 1))
 	for _, b := range [][]byte{file, other} {
 		want := binary.LittleEndian.Uint32(b[len(b)-4:])
-		if _, err := CheckSnapshot(wire.SourceOf(b)); err != nil || SnapshotChecksum(b) != want {
-			t.Errorf("checksum %#x, want %#x; %v", SnapshotChecksum(b), want, err)
+		if info, err := CheckSnapshot(wire.SourceOf(b)); err != nil || info.Checksum != want {
+			t.Errorf("checksum %#x, want %#x; %v", info.Checksum, want, err)
 		}
 	}
-	if SnapshotChecksum(file) == SnapshotChecksum(other) || SnapshotChecksum(nil) != 0 {
-		t.Errorf("two parts have the checksum %#x, nothing has %#x", SnapshotChecksum(file),
-			SnapshotChecksum(nil))
+	if bytes.Equal(file[len(file)-4:], other[len(other)-4:]) {
+		t.Errorf("two parts have the checksum % x", file[len(file)-4:])
 	}
 	other[len(other)-1]++
 	if _, err := CheckSnapshot(wire.SourceOf(other)); !errors.Is(err, errState) {
@@ -212,14 +213,15 @@ func TestTheHeadBringsTheOptimizer(t *testing.T) {
 // TestSavedPartsAreReported saves a part of the snapshot that is made, and of one given up.
 func TestSavedPartsAreReported(t *testing.T) {
 	h := testHost(t, 2, nil)
-	sn := snapshots{host: h, seat: &seat{epoch: 6}, snap: &snapshot{clock: 5, try: 3}}
+	sn := snapshots{host: h, seat: &seat{epoch: 6}, snap: &snapshot{clock: 5, try: 3,
+		file: &stream{size: 6, sum: 99}}}
 	for _, try := range []uint32{2, 3} {
 		save := &ps.Save{Clock: 5, Try: try, Data: []byte{1, 2, 3, 4, 5, 6}}
 		h.me.Out.Reset()
 		sn.saved(save, "part")
 		want, epoch := wire.SnapshotResult{Clock: 5, Try: try}, uint64(0)
 		if try == 3 {
-			want.Size, want.Checksum, epoch = 6, wire.Checksum(save.Data[:2]), 6
+			want.Size, want.Checksum, epoch = 6, 99, 6
 		}
 		m := &h.me.Out.Sends[0].Msg
 		if m.SnapshotResult() != want || m.Epoch != epoch || string(m.Payload) != "part" ||

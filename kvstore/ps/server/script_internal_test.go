@@ -192,9 +192,11 @@ func (st *stage) carryOut(rank int) {
 			e.Epoch, e.Text)
 	}
 	for _, s := range out.Saves {
+		var b bytes.Buffer
+		write(st.t, &b, &s)
+		st.saved = b.Bytes()
 		fmt.Fprintf(st.out, "  save shard %d clock %d try %d: %d bytes, checksum %#x\n", s.Shard,
-			s.Clock, s.Try, len(s.Data), wire.Checksum(s.Data[:len(s.Data)-4]))
-		st.saved = s.Data
+			s.Clock, s.Try, len(st.saved), wire.Checksum(st.saved[:len(st.saved)-4]))
 	}
 	if out.Fatal != nil {
 		fmt.Fprintf(st.out, "  fatal: %v\n", out.Fatal)

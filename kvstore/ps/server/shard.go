@@ -210,6 +210,7 @@ func (sh *shard) promote() {
 // close gives up a copy and frees its memory, when the last message that refers to it has been
 // sent.
 func (sh *shard) close() {
+	sh.dropSnapshot()
 	for _, e := range sh.order {
 		e.close(sh.rounds)
 	}
@@ -223,7 +224,8 @@ func (sh *shard) close() {
 // demote turns a primary into the backup of the server with which it changed places. Pushes that
 // are not in the log are forgotten: workers send them to the other.
 func (sh *shard) demote() {
-	sh.role, sh.tail, sh.peer, sh.third, sh.snap = backup, true, nil, nil, nil
+	sh.dropSnapshot()
+	sh.role, sh.tail, sh.peer, sh.third = backup, true, nil, nil
 	for _, e := range sh.order {
 		for _, rd := range e.rounds {
 			sh.freeRound(rd)

@@ -2,7 +2,10 @@ package server
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
@@ -21,8 +24,8 @@ type snapshot struct {
 	// it
 	begun uint64
 	left  int                 // entries that are not taken yet
-	taken map[ps.ID]*captured // encoded entries; nil when all has been handed over
-	file  *stream             // the file, where it is handed over piece by piece
+	taken map[ps.ID]*captured // entries; nil when all has been handed over
+	file  *stream             // the file, which is handed over piece by piece
 	saved bool                // the driver has written it
 	done  wire.Message        // report to the scheduler, repeated when it asks again
 }
@@ -46,6 +49,7 @@ func (sn *snapshots) startSnapshot(order wire.SnapshotOrder) {
 		}
 		return
 	}
+	sn.dropSnapshot()
 	sn.snap = &snapshot{clock: order.Clock, try: order.Try, all: order.All, begun: sn.commit,
 		left: len(sn.order), taken: map[ps.ID]*captured{}}
 	for _, e := range sn.order {
@@ -64,8 +68,8 @@ func (sn *snapshots) capture(e *entry) {
 	}
 	switch {
 	case e.direct || snap.all || e.version == snap.clock:
-		c := &captured{bytes: appendPart(nil, e, e.version, e.value.data(), nil,
-			sn.updater.AppendState(nil, e.id))}
+		c := &captured{bytes: appendPart(nil, e, e.version, nil, nil,
+			sn.updater.AppendState(nil, e.id)), value: e.value.hold()}
 		if e.sparse != nil {
 			c.rows = e.sparse.Store.Cut()
 			c.bytes = e.sparse.AppendHead(c.bytes, c.rows.Len(), false)
@@ -84,30 +88,43 @@ func (sn *snapshots) capture(e *entry) {
 	sn.finishSnapshot()
 }
 
-// captured is an entry that has been taken.
+// captured is an entry that has been taken. It refers to the value, which is not written while it
+// does, and to the rows.
 type captured struct {
 	bytes []byte
-	rows  *rows.Cut // records of a sparse entry, which follow; nil: there are none
+	value *buffer   // follows; nil: it has been handed over
+	rows  *rows.Cut // records of a sparse entry, which follow then; nil: there are none
 }
 
-// stream is the file of a shard whose rows are read while it is written: no second copy of them is
-// ever in memory. A cut keeps the rows that change meanwhile.
+// stream is the file of a shard, whose values and rows are read while it is written: no second copy
+// of them is made but of those that change meanwhile.
 type stream struct {
 	list []*captured // entries that are not read to their end
+	busy *buffer     // value that the driver is writing
 	size uint64      // bytes so far
 	sum  uint32      // of the bytes so far
 	over bool        // the checksum, which ends the file, has been handed over
+	gone bool        // the snapshot has been given up
 }
+
+// errGone says that a part of a snapshot cannot be read to its end.
+var errGone = errors.New("the snapshot has been given up")
 
 // pieceSize is about how many bytes of rows are handed over at once.
 const pieceSize = 1 << 20
 
 // next is ps.Save.Rest.
 func (st *stream) next() ([]byte, error) {
+	st.busy.release()
+	if st.busy = nil; st.gone {
+		return nil, errGone
+	}
 	for len(st.list) > 0 {
 		c := st.list[0]
 		piece := c.bytes
-		c.bytes = nil
+		if c.bytes = nil; len(piece) == 0 && c.value != nil {
+			piece, st.busy, c.value = c.value.data(), c.value, nil
+		}
 		if len(piece) == 0 && c.rows != nil {
 			// It fails when the server has given the shard up meanwhile.
 			var err error
@@ -119,13 +136,43 @@ func (st *stream) next() ([]byte, error) {
 			st.size, st.sum = st.size+uint64(len(piece)), wire.ChecksumMore(st.sum, piece)
 			return piece, nil
 		}
-		st.list = st.list[1:]
+		if st.list = st.list[1:]; st.busy != nil { // an empty value
+			st.busy.release()
+			st.busy = nil
+		}
 	}
 	if st.over {
 		return nil, nil
 	}
 	st.over, st.size = true, st.size+4
 	return binary.LittleEndian.AppendUint32(nil, st.sum), nil
+}
+
+// drop gives up the rest of a file. The driver may be writing the last piece: its memory comes back
+// with the next call of next.
+func (st *stream) drop() {
+	release(st.list)
+	st.list, st.gone = nil, true
+}
+
+// release lets go of the values of entries.
+func release(list []*captured) {
+	for _, c := range list {
+		c.value.release()
+		c.value = nil
+	}
+}
+
+// dropSnapshot gives up the snapshot that is being made.
+func (sn *snapshots) dropSnapshot() {
+	if sn.snap == nil {
+		return
+	}
+	release(slices.Collect(maps.Values(sn.snap.taken)))
+	if sn.snap.file != nil {
+		sn.snap.file.drop()
+	}
+	sn.snap = nil
 }
 
 // The beginning of a part's file. Files without sparse entries are of version 1, which earlier
@@ -136,16 +183,16 @@ const (
 	snapshotSparse  = 2
 )
 
-// finishSnapshot hands a complete snapshot to the driver, whole or, with sparse entries, as a stream. It holds the head as it is now: sequences
-// mean nothing to a job that continues from it, and clocks are in the parts.
+// finishSnapshot hands a complete snapshot to the driver, as a stream. It holds the head as it is
+// now: sequences mean nothing to a job that continues from it, and clocks are in the parts.
 func (sn *snapshots) finishSnapshot() {
 	snap := sn.snap
 	if snap == nil || snap.left > 0 || snap.taken == nil {
 		return
 	}
 	le := binary.LittleEndian
-	// A shard with a sparse entry has a file that earlier releases refuse by its version, even where
-	// nobody has pushed a row.
+	// A shard with a sparse entry has a file that earlier releases refuse by its version, even
+	// where nobody has pushed a row.
 	version := uint32(snapshotVersion)
 	var list []*captured
 	for _, e := range sn.order {
@@ -165,17 +212,10 @@ func (sn *snapshots) finishSnapshot() {
 	head := sn.appendHead(nil)
 	b = append(b, head...)
 	snap.taken = nil
-	save := ps.Save{Shard: sn.id, Clock: snap.clock, Try: snap.try}
-	if version == snapshotSparse {
-		snap.file = &stream{list: list, size: uint64(len(b)), sum: wire.Checksum(b)}
-		save.Data, save.Rest = b, snap.file.next
-	} else {
-		for _, c := range list {
-			b = append(b, c.bytes...)
-		}
-		save.Data = le.AppendUint32(b, wire.Checksum(b))
-	}
-	sn.me.Out.Saves = append(sn.me.Out.Saves, save)
+	snap.file = &stream{list: list, size: uint64(len(b)), sum: wire.Checksum(b)}
+	sn.me.Out.Saves = append(sn.me.Out.Saves, ps.Save{Shard: sn.id, Clock: snap.clock,
+		Try:  snap.try,
+		Data: b, Rest: snap.file.next})
 }
 
 // savedMessage tells the scheduler that a shard's part of a snapshot is in a file.
@@ -198,13 +238,9 @@ func (sn *snapshots) saved(save *ps.Save, name string) {
 	m := sn.savedMessage(save, name)
 	if sn.current(save) { // otherwise it has been given up meanwhile, and may be removed
 		m.Epoch = sn.epoch
-		r := wire.SnapshotResult{Clock: save.Clock, Try: save.Try, Size: uint64(len(save.Data)),
-			Checksum: SnapshotChecksum(save.Data)}
-		// The bytes of a stream have gone through it, and are nowhere else.
-		if f := sn.snap.file; f != nil {
-			r.Size, r.Checksum = f.size, f.sum
-		}
-		m.SetSnapshotResult(r)
+		// The bytes have gone through the stream, and are nowhere else.
+		m.SetSnapshotResult(wire.SnapshotResult{Clock: save.Clock, Try: save.Try,
+			Size: sn.snap.file.size, Checksum: sn.snap.file.sum})
 		sn.snap.saved, sn.snap.done = true, m
 	}
 	sn.me.Send(node.Scheduler, m, nil)
@@ -222,6 +258,6 @@ func (sn *snapshots) failSnapshot(why wire.Failure) {
 	m := sn.me.Message(wire.TypeSnapshotDone)
 	m.Shard, m.Epoch = sn.id, sn.epoch
 	m.SetSnapshotResult(wire.SnapshotResult{Clock: sn.snap.clock, Try: sn.snap.try, Failure: why})
-	sn.snap = nil
+	sn.dropSnapshot()
 	sn.me.Send(node.Scheduler, m, nil)
 }

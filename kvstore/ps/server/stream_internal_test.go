@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,8 +40,8 @@ func write(t *testing.T, w io.Writer, save *ps.Save) {
 }
 
 // TestPartsOfRowsStream writes a part with many rows, while rows change, and restores a shard from
-// it. Neither takes memory for more than some rows, beside the rows themselves and their index, which
-// are outside of the Go heap.
+// it. Neither takes memory for more than some rows, beside the rows themselves and their index,
+// which are outside of the Go heap.
 func TestPartsOfRowsStream(t *testing.T) {
 	const n, row = 600_000, 64
 	h := testHost(t, 2, nil)
@@ -77,7 +79,8 @@ func TestPartsOfRowsStream(t *testing.T) {
 	}
 	const most = 16 << 20
 	if used := allocated(func() { write(t, file, save) }); used > most {
-		t.Errorf("writing a part of %d bytes takes %d bytes, want at most %d", sn.snap.file.size, used,
+		t.Errorf("writing a part of %d bytes takes %d bytes, want at most %d", sn.snap.file.size,
+			used,
 			most)
 	}
 	source := func(uint32) *wire.Source {
@@ -100,5 +103,74 @@ func TestPartsOfRowsStream(t *testing.T) {
 	if len(h.me.Out.Events) > 0 || e == nil || e.sparse.Checksum() != want {
 		t.Errorf("restored %v, events %+v: it has other rows than the moment of the snapshot", e,
 			h.me.Out.Events)
+	}
+}
+
+// TestPartsOfValuesStream takes a snapshot of a large value without a copy: the value that is read
+// stays as it is while pushes change the key, and its memory is free when it has been read or the
+// snapshot is given up.
+func TestPartsOfValuesStream(t *testing.T) {
+	const size = 8 << 20
+	h := testHost(t, 2, nil)
+	rp, small := testReplica(t, h)
+	le := h.newEntry(kindInit)
+	le.head()
+	le.own = append(le.own, make([]byte, size)...)
+	le.id, le.slices, le.total, le.direct = ps.ID{Key: 7}, 1, size, true
+	rp.step(le)
+	e := rp.entries[ps.ID{Key: 7}]
+	sn := snapshots{host: h, seat: rp.seat, replica: rp}
+	try := uint32(0)
+	begin := func() *ps.Save {
+		h.me.Out.Reset()
+		try++
+		sn.startSnapshot(wire.SnapshotOrder{Clock: 1, Try: try, All: true})
+		return &h.me.Out.Saves[0]
+	}
+	change := func() {
+		b := make([]byte, size)
+		b[3] = 0x40 // 2
+		push := h.newEntry(kindDirect)
+		push.head(wire.Contributor{Outcome: wire.Applied, Incarnation: 10, Seq: e.version + 1})
+		push.own = append(push.own, b...)
+		push.clock, push.entry, push.id = e.version+1, e, e.id
+		rp.step(push)
+	}
+	var save *ps.Save
+	if used := allocated(func() { save = begin() }); used > size/8 {
+		t.Errorf("a snapshot of %d bytes begins with %d bytes", size, used)
+	}
+	change()
+	var b bytes.Buffer
+	write(t, &b, save)
+	h.cfg.Restore = sourceOf(b.Bytes())
+	other := newReplica(h, &seat{epoch: 1})
+	other.restore()
+	if got := other.entries[e.id]; got == nil || got.value.data()[3] != 0 ||
+		e.value.data()[3] != 0x40 {
+		t.Errorf("the snapshot has another value than at its moment")
+	}
+	if e.value.refs != 1 || small.value.refs != 1 {
+		t.Errorf("%d and %d references to values after the snapshot, want 1", e.value.refs,
+			small.value.refs)
+	}
+	save = begin()
+	if _, err := save.Rest(); err != nil {
+		t.Fatal(err)
+	}
+	sn.dropSnapshot()
+	if _, err := save.Rest(); !errors.Is(err, errGone) {
+		t.Errorf("a snapshot that was given up is read: %v", err)
+	}
+	if begin(); e.value.refs != 2 {
+		t.Errorf("%d references to a value that a snapshot reads, want 2", e.value.refs)
+	}
+	if begin(); e.value.refs != 2 {
+		t.Errorf("%d references after another snapshot has begun, want 2", e.value.refs)
+	}
+	sn.failSnapshot(wire.FailureUnwritten)
+	if e.value.refs != 1 || small.value.refs != 1 {
+		t.Errorf("%d and %d references to values after snapshots that failed, want 1", e.value.refs,
+			small.value.refs)
 	}
 }
