@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"strings"
@@ -13,15 +14,26 @@ import (
 	"gomx/launch/network"
 )
 
-// freePort returns a free TCP port of the loopback. Another program may take the port before the
-// scheduler does; the scheduler then reports it.
+// Ports of schedulers on the loopback. Systems do not give ports of this range to connections and
+// to listeners without a port, so that none of these takes the port before the scheduler does.
+const (
+	firstPort = 16 << 10
+	lastPort  = 32<<10 - 1
+)
+
+// freePort returns a free TCP port of the loopback. Another program may still ask for that port
+// before the scheduler does; the scheduler then reports it.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("launch: free port: %w", err)
+	port := 0
+	for range 100 {
+		port = firstPort + rand.IntN(lastPort+1-firstPort)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, l.Close()
+		}
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	return 0, fmt.Errorf("launch: found no free port from %d to %d on the loopback", firstPort,
+		lastPort)
 }
 
 // family is the family of addresses of this process.
