@@ -212,7 +212,18 @@ func (e *Engine) DeleteVar(v *Var, free func()) {
 
 // DeleteVarWith is DeleteVar with a plain function and its argument instead of a closure.
 func (e *Engine) DeleteVarWith(v *Var, free func(r *Run) error, arg any) {
-	t := Task{Name: "DeleteVar", Fn: free, Arg: arg, Cheap: true, Delete: true}
+	deleteVar(e, v, Task{Fn: free, Arg: arg})
+}
+
+// DeleteVarSoon is DeleteVarWith whose free runs before other operations that are ready. It is for
+// memory that operations take when they run: no push waits for that, and a program that runs ahead
+// would hold the memory of all operations that became ready before.
+func (e *Engine) DeleteVarSoon(v *Var, free func(r *Run) error, arg any) {
+	deleteVar(e, v, Task{Fn: free, Arg: arg, Priority: Urgent})
+}
+
+func deleteVar(e *Engine, v *Var, t Task) {
+	t.Name, t.Cheap, t.Delete = "DeleteVar", true, true
 	e.pushTask(&t, []Use{{v, Update}}, extra{flags: kill, exempt: true})
 }
 

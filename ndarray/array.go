@@ -183,7 +183,7 @@ type remains struct {
 
 func (r remains) free() {
 	if r.sparse != nil {
-		r.eng.DeleteVarWith(r.v, freeSparse, r.sparse)
+		r.eng.DeleteVarSoon(r.v, freeSparse, r.sparse)
 		return
 	}
 	r.block.Retire()
@@ -233,7 +233,7 @@ func (c *chunk) release() {
 	if c.refs.Add(-1) == 0 && c.v != nil {
 		c.cleanup.Stop()
 		if c.sparse != nil {
-			c.eng.DeleteVarWith(c.v, freeSparse, c.sparse)
+			c.eng.DeleteVarSoon(c.v, freeSparse, c.sparse)
 			return
 		}
 		c.block.Retire()

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"gomx/autograd"
+	"gomx/device"
 	"gomx/dtype"
+	"gomx/engine"
 	nd "gomx/ndarray"
 	"gomx/op"
 )
@@ -248,5 +250,39 @@ func TestWriteContent(t *testing.T) {
 	if err := nd.Zeros(nd.Shape{2}).WriteContent(nil); err == nil ||
 		!strings.Contains(err.Error(), "the array is dense") {
 		t.Errorf("got %v for a dense array", err)
+	}
+}
+
+// TestSparseResultsAreFreedFirst lets a program run ahead of sums whose operands come late: when
+// they run, the memory of a sum that is not needed any more is free before the next one takes some.
+func TestSparseResultsAreFreedFirst(t *testing.T) {
+	const rows, row, sums = 4096, 64, 100
+	ids := make([]int64, rows)
+	for i := range ids {
+		ids[i] = int64(i)
+	}
+	e, err := engine.New(engine.Config{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	x := nd.RowSparseFromSlices(make([]float32, rows*row), ids, nd.Shape{2 * rows, row}, nd.Using(e))
+	defer x.Close()
+	open := make(chan struct{})
+	e.Push(&engine.Task{Name: "gate",
+		Uses: []engine.Use{{Var: x.Var(), Access: engine.Update}},
+		Fn:   func(*engine.Run) error { <-open; return nil }})
+	before := device.Usage(device.CPU())
+	for range sums {
+		x.Add(x).Close()
+	}
+	close(open)
+	if err := e.WaitAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := device.Usage(device.CPU())
+	if got, one := after.Reserved-before.Reserved, int64(4*rows*row); got > sums/4*one {
+		t.Errorf("%d bytes were taken for %d sums of %d bytes, want few of them at a time", got,
+			sums, one)
 	}
 }
