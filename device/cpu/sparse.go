@@ -10,6 +10,12 @@ package cpu
 #cgo nocallback gx_gather_rows
 #cgo noescape gx_add_rows
 #cgo nocallback gx_add_rows
+#cgo noescape gx_find_columns
+#cgo nocallback gx_find_columns
+#cgo noescape gx_sum_columns
+#cgo nocallback gx_sum_columns
+#cgo noescape gx_columns_room
+#cgo nocallback gx_columns_room
 */
 import "C"
 
@@ -53,4 +59,48 @@ func AddRows(d, a unsafe.Pointer, ia []int32, b unsafe.Pointer, ib []int32, n, t
 	C.gx_add_rows((*C.float)(d), (*C.float)(a), (*C.int32_t)(unsafe.Pointer(unsafe.SliceData(ia))),
 		(*C.float)(b), (*C.int32_t)(unsafe.Pointer(unsafe.SliceData(ib))), C.int64_t(len(ia)),
 		C.int64_t(n), C.int(threads))
+}
+
+// Columns is the transpose of a csr matrix, of which Starts, At and X are the starts of rows, the
+// columns and the values, as a factor of a product. Threads treat parts of its columns.
+type Columns struct {
+	Starts, At []int64
+	X          []float32
+	Columns    int
+	Threads    int
+}
+
+func (c Columns) c() C.gx_columns {
+	return C.gx_columns{starts: numbers(c.Starts), at: numbers(c.At),
+		x: (*C.float)(unsafe.SliceData(c.X)), rows: C.int64_t(len(c.Starts) - 1),
+		columns: C.int64_t(c.Columns), parts: C.int(c.Threads)}
+}
+
+// Memory returns the number of bytes of the memory that the methods below need.
+func (c Columns) Memory() int {
+	return int(C.gx_columns_memory(C.int64_t(len(c.Starts)-1), C.int64_t(c.Columns),
+		C.int(c.Threads)))
+}
+
+// Find notes the columns with an element in memory and returns their number.
+func (c Columns) Find(memory unsafe.Pointer) int {
+	return int(C.gx_find_columns(c.c(), memory))
+}
+
+// Room returns the number of bytes of the second memory that Sum needs after Find.
+func (c Columns) Room(memory unsafe.Pointer) int {
+	return int(C.gx_columns_room(c.c(), memory))
+}
+
+// Sum writes the columns with an element to keys, in ascending order, and their products with s,
+// whose rows have n elements, to d: row i, or row keys[i] with placed. It adds in the order of the
+// rows of the matrix.
+func (c Columns) Sum(memory, room unsafe.Pointer, keys []int64, d unsafe.Pointer, placed bool,
+	s unsafe.Pointer, n int) {
+	at := C.int(0)
+	if placed {
+		at = 1
+	}
+	C.gx_sum_columns(c.c(), memory, room, numbers(keys), (*C.float)(d), at, (*C.float)(s),
+		C.int64_t(n))
 }

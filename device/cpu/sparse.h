@@ -20,4 +20,27 @@ void gx_gather_rows(void *d, const void *s, const int64_t *at, int64_t rows, int
 void gx_add_rows(float *d, const float *a, const int32_t *ia, const float *b, const int32_t *ib,
 	int64_t rows, int64_t n, int threads);
 
+// gx_columns is the transpose of a csr matrix: of row r, the elements starts[r] to starts[r+1]-1
+// have the columns at, which ascend, and the values x. Parts of the columns are treated in parallel.
+typedef struct {
+	const int64_t *starts, *at;
+	const float *x;
+	int64_t rows, columns;
+	int parts;
+} gx_columns;
+
+// gx_columns_memory returns the bytes of memory that the functions below need.
+int64_t gx_columns_memory(int64_t rows, int64_t columns, int parts);
+
+// gx_find_columns notes the columns with an element in memory and returns their number.
+int64_t gx_find_columns(gx_columns c, void *memory);
+
+// gx_sum_columns writes the columns with an element to keys, in ascending order, and sums to d: row
+// i, or row keys[i] with placed, is the sum of the rows of s, each of n elements, that belong to the
+// elements of column keys[i], times their values, in the order of the rows of the matrix. memory is
+// as gx_find_columns has left it, and room has gx_columns_room(c, memory) bytes.
+void gx_sum_columns(gx_columns c, void *memory, void *room, int64_t *keys, float *d, int placed,
+	const float *s, int64_t n);
+int64_t gx_columns_room(gx_columns c, const void *memory);
+
 #endif

@@ -109,3 +109,86 @@ func TestGatherAndAddRows(t *testing.T) {
 	sum.intact(t, "add")
 	cpu.GatherRows(unsafe.Pointer(&d.v[0]), nil, nil, 4, 2)
 }
+
+// TestColumns compares products with the transpose of a csr matrix with a loop that adds in the
+// same order, bit by bit.
+func TestColumns(t *testing.T) {
+	r := rng(t)
+	for _, shape := range [][2]int{{1, 1}, {3, 64}, {70, 65}, {40, 1000}, {5, 9000}, {100, 3000}} {
+		rows, columns := shape[0], shape[1]
+		for _, share := range []float64{0, 0.01, 0.3} {
+			starts, at := []int64{0}, []int64{}
+			for range rows {
+				for c := range columns {
+					if r.Float64() < share {
+						at = append(at, int64(c))
+					}
+				}
+				starts = append(starts, int64(len(at)))
+			}
+			for _, n := range []int{1, 21, 64, 150} {
+				x, s := random(r, len(at)).v, random(r, rows*n)
+				sums := map[int64][]float32{}
+				for row := range rows {
+					for i := starts[row]; i < starts[row+1]; i++ {
+						if sums[at[i]] == nil {
+							sums[at[i]] = make([]float32, n)
+						}
+						for k, v := range s.v[row*n : (row+1)*n] {
+							sums[at[i]][k] += float32(x[i] * v)
+						}
+					}
+				}
+				for threads := 1; threads <= 3; threads++ {
+					k := cpu.Columns{Starts: starts, At: at, X: x, Columns: columns,
+						Threads: threads}
+					checkColumns(t, k, s.ptr(), n, sums)
+				}
+			}
+		}
+	}
+}
+
+// checkColumns compares a product with the sums by columns, packed and placed.
+func checkColumns(t *testing.T, c cpu.Columns, s unsafe.Pointer, n int, sums map[int64][]float32) {
+	t.Helper()
+	memory := make([]int64, c.Memory()/8+1)
+	work := unsafe.Pointer(&memory[0])
+	found := c.Find(work)
+	want := sortedKeys(sums)
+	if found != len(want) {
+		t.Fatalf("%d columns, want %d", found, len(want))
+	}
+	for _, placed := range []bool{false, true} {
+		d := newGuarded(found * n)
+		if placed {
+			d = newGuarded(c.Columns * n)
+			clear(d.v)
+		}
+		keys, room := make([]int64, found), make([]int64, c.Room(work)/8+1)
+		c.Sum(work, unsafe.Pointer(&room[0]), keys, d.ptr(), placed, s, n)
+		if !slices.Equal(keys, want) {
+			t.Fatalf("%d threads: columns %v, want %v", c.Threads, keys, want)
+		}
+		for i, key := range keys {
+			row := i
+			if placed {
+				row = int(key)
+			}
+			if got := d.v[row*n : (row+1)*n]; !slices.Equal(got, sums[key]) {
+				t.Fatalf("%d threads, column %d: got %v, want %v", c.Threads, key, got, sums[key])
+			}
+		}
+		d.intact(t, "sums")
+	}
+}
+
+// sortedKeys returns the keys of a map, ascending.
+func sortedKeys(sums map[int64][]float32) []int64 {
+	keys := make([]int64, 0, len(sums))
+	for k := range sums {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"gomx/device/cpu/pure"
+	"gomx/op"
 )
 
 // The kernels below give the same bits as those in C.
@@ -73,6 +74,8 @@ func addRows(dst, a unsafe.Pointer, ia []int32, b unsafe.Pointer, ib []int32, n,
 		}
 	})
 }
+
+func sumColumns(op.Tensor, *op.Sparse, op.Tensor, int, int) bool { return false }
 
 // floats32 views row i of n float32 elements.
 func floats32(data unsafe.Pointer, i, n int) []float32 {

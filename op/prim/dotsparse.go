@@ -207,6 +207,10 @@ func timesRows(p DotParams, c *op.Call) bool {
 		spreadProducts(out.Sparse, a, op.Slice[float32](rhs))
 		return true
 	}
+	all := rhs.Sparse == nil || rhs.Sparse.N == rhs.Shape[0]
+	if all && r.N > 1 && loop.SumColumns(out, a, source, r.N, c.Threads) {
+		return true
+	}
 	by := columns(a, rhs.Sparse)
 	r.Starts, r.Order, r.At = by.Starts, by.Order, by.rows
 	if by.elements != nil {
