@@ -3,6 +3,7 @@ package rows
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"gomx/dtype"
@@ -124,23 +125,46 @@ func (p *Part) Merge(a, b []byte) []byte {
 	ids := union(xs, ys)
 	row := p.Store.Spec.Row
 	out := wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(ids)), ids)
-	for _, id := range ids {
-		from := len(out)
-		if len(xs) > 0 && xs[0] == id {
-			out = append(out, x.Rows[:row]...)
+	at := len(out)
+	out = slices.Grow(out, row*len(ids))[:at+row*len(ids)]
+	for i, id := range ids {
+		to := out[at+i*row : at+(i+1)*row]
+		inX, inY := len(xs) > 0 && xs[0] == id, len(ys) > 0 && ys[0] == id
+		if inX {
+			copyRow(to, x.Rows[:row])
 			xs, x.Rows = xs[1:], x.Rows[row:]
 		}
-		if len(ys) == 0 || ys[0] != id {
+		if !inY {
 			continue
 		}
-		if len(out) == from {
-			out = append(out, y.Rows[:row]...)
+		if inX {
+			addRow(to, y.Rows[:row], p.Store.DType)
 		} else {
-			ps.Plain{}.Add(out[from:], y.Rows[:row], p.Store.DType, 0)
+			copyRow(to, y.Rows[:row])
 		}
 		ys, y.Rows = ys[1:], y.Rows[row:]
 	}
 	return out
+}
+
+// copyRow copies a row. Rows of one number are worth an instruction of their own.
+func copyRow(dst, src []byte) {
+	if len(src) == 4 {
+		binary.NativeEndian.PutUint32(dst, binary.NativeEndian.Uint32(src))
+		return
+	}
+	copy(dst, src)
+}
+
+// addRow adds a row to another one.
+func addRow(dst, src []byte, t dtype.Type) {
+	if len(src) != 4 || t != dtype.Float32 {
+		ps.Plain{}.Add(dst, src, t, 0)
+		return
+	}
+	sum := math.Float32frombits(binary.LittleEndian.Uint32(dst)) +
+		math.Float32frombits(binary.LittleEndian.Uint32(src))
+	binary.LittleEndian.PutUint32(dst, math.Float32bits(sum))
 }
 
 // union returns the numbers of two ascending lists in ascending order, each once.
@@ -173,8 +197,10 @@ func (p *Part) Begin(payload []byte, round bool) (slots []uint32, grads []byte) 
 	}
 	if round {
 		p.undo = wire.AppendIDs(p.undo[:0], p.Touched)
-		for _, slot := range p.slots {
-			p.undo = append(p.undo, p.Store.Row(0, slot)...)
+		at, row := len(p.undo), p.Store.Spec.Row
+		p.undo = slices.Grow(p.undo, len(p.slots)*row)[:at+len(p.slots)*row]
+		for i, slot := range p.slots {
+			copyRow(p.undo[at+i*row:], p.Store.Row(0, slot))
 		}
 	}
 	return p.slots, list.Rows
@@ -209,9 +235,11 @@ func (p *Part) AppendRows(dst, wanted []byte, before bool) []byte {
 		at := len(dst)
 		dst = dst[:at+row]
 		if i, ok := slices.BinarySearch(had, id); ok {
-			copy(dst[at:], old.Rows[i*row:(i+1)*row])
+			copyRow(dst[at:], old.Rows[i*row:(i+1)*row])
+		} else if slot, ok := p.Store.Find(id); ok {
+			copyRow(dst[at:], p.Store.Row(0, slot))
 		} else {
-			p.Store.Read(id, dst[at:])
+			p.Store.first(id, dst[at:])
 		}
 	}
 	return dst

@@ -209,7 +209,7 @@ func (ks *keyset) pullRows(now ps.Time, op RowsPull) (uint64, error) {
 	if err := k.sparse.ascend(op.IDs); err != nil {
 		return 0, usage("pull", op.Key, "%v", err)
 	}
-	r := reading{ks: ks, key: k, out: op.Out}
+	r := reading{ks: ks, key: k, out: op.Out, wants: make([]wanted, 0, len(op.IDs))}
 	for i, id := range op.IDs {
 		r.add(id, uint32(i))
 	}
