@@ -61,8 +61,8 @@ var errNoFolder = errors.New("the job has no folder for snapshots")
 func (d *driver) saveParts(s *server.Server, root string) func(*ps.Outbox) {
 	return func(out *ps.Outbox) {
 		for _, save := range out.Saves {
-			name := fmt.Sprintf("shard-%d-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation(),
-				save.Try)
+			name := fmt.Sprintf("shard-%d-%d-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation(),
+				save.Epoch, save.Try)
 			d.done.Go(func() {
 				err := errNoFolder
 				if root != "" {

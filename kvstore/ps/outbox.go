@@ -28,7 +28,10 @@ type Done struct {
 type Save struct {
 	Shard uint32
 	Clock uint64
-	Try   uint32 // attempt at a snapshot of this clock: its file has a name of its own
+	// Epoch of the shard, and attempt at a snapshot of this clock: each file has a name of its own. A
+	// server that leads the shard again writes its part again, with other sequences of workers.
+	Epoch uint64
+	Try   uint32
 	Data  []byte // the first bytes
 	// Rest returns the bytes behind Data piece by piece, and none at the end. A piece is valid until
 	// the next call. The driver calls it in its goroutine, like all that is the machine's; an error,

@@ -331,8 +331,8 @@ func (s *sim) drain(p *process) {
 			p.prog.ended(d)
 		}
 		for i := range saves {
-			name := fmt.Sprintf("shard-%d of %s/%d, try %d", saves[i].Shard, p.node, p.gen,
-				saves[i].Try)
+			name := fmt.Sprintf("shard-%d of %s/%d in epoch %d, try %d", saves[i].Shard, p.node, p.gen,
+				saves[i].Epoch, saves[i].Try)
 			s.saves[name] = saves[i].Data
 			s.save(p, &saves[i], name)
 		}

@@ -156,7 +156,16 @@ func (co *collector) collect(me *wire.Member, m *wire.Message) {
 		}
 		return
 	}
-	if c.whole || int(m.Shard) >= len(co.view.Shards) {
+	if int(m.Shard) >= len(co.view.Shards) {
+		return
+	}
+	// A server that leads a shard again writes its part again. One of the two files is of no use.
+	old, have := c.files[m.Shard]
+	other := have && old.Name != string(m.Payload) && r.Failure == 0
+	if c.whole {
+		if other {
+			co.out.Discard = append(co.out.Discard, ps.Part{Clock: r.Clock, Name: string(m.Payload)})
+		}
 		return
 	}
 	place := &co.view.Shards[m.Shard]
@@ -167,6 +176,9 @@ func (co *collector) collect(me *wire.Member, m *wire.Message) {
 	if r.Failure != 0 {
 		co.failCollection(r.Failure)
 		return
+	}
+	if other {
+		co.out.Discard = append(co.out.Discard, ps.Part{Clock: r.Clock, Name: old.Name})
 	}
 	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: r.Checksum, Size: r.Size,
 		Name: string(m.Payload)}

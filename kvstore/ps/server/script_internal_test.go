@@ -60,6 +60,7 @@ type stage struct {
 	lent    []*ps.Loan        // that no transport has given back
 	keeping bool              // the transport is slow
 	saved   []byte            // the part of a snapshot that a server has handed over last
+	epoch   uint64            // of this part
 	out     *strings.Builder  // the answers
 }
 
@@ -108,7 +109,7 @@ func (st *stage) order(rank int, verb string, o script.Options) {
 		}
 	case "saved", "unwritten":
 		save := &ps.Save{Shard: uint32(o.Number("shard", 0)), Clock: o.Number("clock", 0),
-			Try: uint32(o.Number("try", 0)), Data: st.saved}
+			Try: uint32(o.Number("try", 0)), Epoch: st.epoch}
 		if verb == "saved" {
 			s.Saved(save, "file")
 		} else {
@@ -194,7 +195,7 @@ func (st *stage) carryOut(rank int) {
 	for _, s := range out.Saves {
 		var b bytes.Buffer
 		write(st.t, &b, &s)
-		st.saved = b.Bytes()
+		st.saved, st.epoch = b.Bytes(), s.Epoch
 		fmt.Fprintf(st.out, "  save shard %d clock %d try %d: %d bytes, checksum %#x\n", s.Shard,
 			s.Clock, s.Try, len(st.saved), wire.Checksum(st.saved[:len(st.saved)-4]))
 	}

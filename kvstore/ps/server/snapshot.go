@@ -26,6 +26,7 @@ type snapshot struct {
 	left  int                 // entries that are not taken yet
 	taken map[ps.ID]*captured // entries; nil when all has been handed over
 	file  *stream             // the file, which is handed over piece by piece
+	epoch uint64              // of the shard when the file was handed over
 	saved bool                // the driver has written it
 	done  wire.Message        // report to the scheduler, repeated when it asks again
 }
@@ -212,10 +213,10 @@ func (sn *snapshots) finishSnapshot() {
 	head := sn.appendHead(nil)
 	b = append(b, head...)
 	snap.taken = nil
+	snap.epoch = sn.epoch
 	snap.file = &stream{list: list, size: uint64(len(b)), sum: wire.Checksum(b)}
 	sn.me.Out.Saves = append(sn.me.Out.Saves, ps.Save{Shard: sn.id, Clock: snap.clock,
-		Try:  snap.try,
-		Data: b, Rest: snap.file.next})
+		Epoch: snap.epoch, Try: snap.try, Data: b, Rest: snap.file.next})
 }
 
 // savedMessage tells the scheduler that a shard's part of a snapshot is in a file.
@@ -229,7 +230,8 @@ func (h *host) savedMessage(save *ps.Save, name string) wire.Message {
 // current reports whether a part is of the snapshot that is being made. The driver writes parts in
 // its own time: the attempt may have failed meanwhile.
 func (sn *snapshots) current(save *ps.Save) bool {
-	return sn.snap != nil && sn.snap.clock == save.Clock && sn.snap.try == save.Try
+	return sn.snap != nil && sn.snap.clock == save.Clock && sn.snap.try == save.Try &&
+		sn.snap.epoch == save.Epoch
 }
 
 // saved notes that the shard's part of a snapshot is durable, and tells the scheduler, with the
