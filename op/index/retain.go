@@ -38,11 +38,14 @@ func init() {
 		},
 		Sparse: func(_ op.NoParams, c *op.Call) error {
 			in, out := c.In[0].Sparse, c.Out[0].Sparse
-			rows, err := read(c.In[1], in.Shape[0], raise)
-			if err != nil {
-				return err
+			keys := ascending(c.In[1], in.Shape[0])
+			if keys == nil {
+				rows, err := read(c.In[1], in.Shape[0], raise)
+				if err != nil {
+					return err
+				}
+				keys = loop.GroupBy(rows).Keys
 			}
-			keys := loop.GroupBy(rows).Keys
 			out.Room(len(keys))
 			copy(out.Indices, keys)
 			loop.Retain(out, in, c.Threads)
@@ -62,4 +65,24 @@ func inferRetain(p op.NoParams, in, out []dtype.Shape) error {
 		return op.Errorf("data", "a scalar, want at least one axis")
 	}
 	return op.SameShape(p, in[:1], out)
+}
+
+// ascending returns the memory of row numbers of type int64 below n that ascend without repetition,
+// nil for others.
+func ascending(indices op.Tensor, n int) []int64 {
+	if indices.DType != dtype.Int64 {
+		return nil
+	}
+	list := op.Slice[int64](indices)
+	last := int64(-1)
+	for _, v := range list {
+		if v <= last {
+			return nil
+		}
+		last = v
+	}
+	if last >= int64(n) {
+		return nil
+	}
+	return list
 }

@@ -1,22 +1,65 @@
 package loop
 
-import "gomx/op"
+import (
+	"slices"
+	"sync"
+
+	"gomx/op"
+)
 
 // Retain fills the values of out, whose indices are set, with the rows that from stores; the other
 // rows are zero. The indices of both ascend; those of out may repeat.
 func Retain(out, from *op.Sparse, threads int) {
-	at := make([]int64, out.N)
+	room := placeRoom.Get().(*[]int64)
+	defer placeRoom.Put(room)
+	*room = slices.Grow((*room)[:0], out.N)[:out.N]
+	at := *room
 	Split(threads, out.N, out.N, func(begin, end int) {
-		k := 0
-		for i := begin; i < end; i++ {
-			r := out.Indices[i]
-			k += Search(from.Indices[k:], r)
-			if at[i] = int64(k); k == from.N || from.Indices[k] != r {
-				at[i] = -1
-			}
+		if from.N > manyRows*out.N {
+			searchRows(at[begin:end], out.Indices[begin:end], from.Indices)
+			return
 		}
+		first := 0
+		if begin < end {
+			first = Search(from.Indices, out.Indices[begin])
+		}
+		mergeRows(at[begin:end], out.Indices[begin:end], from.Indices, first)
 	})
 	GatherRows(out.Values(), from.Values(), at, out.Row(), threads)
+}
+
+// manyRows is the number of rows for each wanted one from which on a search finds them faster than
+// a walk over all rows.
+const manyRows = 16
+
+// placeRoom has memory for places of rows.
+var placeRoom = sync.Pool{New: func() any { return new([]int64) }}
+
+// searchRows finds the place in list of each wanted row, -1 for none. Both ascend.
+func searchRows(at, wanted, list []int64) {
+	k := 0
+	for i, r := range wanted {
+		k += Search(list[k:], r)
+		if at[i] = int64(k); k == len(list) || list[k] != r {
+			at[i] = -1
+		}
+	}
+}
+
+// mergeRows is searchRows for lists of like lengths, from place k of list on: it walks over both
+// without branches, which no processor would guess.
+func mergeRows(at, wanted, list []int64, k int) {
+	i := 0
+	for i < len(wanted) && k < len(list) {
+		r, f := wanted[i], list[k]
+		less, more := (f-r)>>63, (r-f)>>63 // -1 or 0
+		at[i] = int64(k) | less | more
+		i += 1 + int(less)
+		k -= int(less)
+	}
+	for ; i < len(wanted); i++ {
+		at[i] = -1
+	}
 }
 
 // Search returns the number of elements of an ascending list below v. It looks at the first ones
