@@ -181,7 +181,7 @@ func ClipGlobalNorm(arrays []*Array, max float64) (norm float64, err error) {
 	}
 	squares := make([]*Array, len(arrays))
 	for i, a := range arrays {
-		squares[i] = a.Detach().Square().Sum() // push all before waiting for the first
+		squares[i] = sumOfSquares(a) // push all before waiting for the first
 	}
 	total := 0.0
 	for i, s := range squares {
@@ -202,6 +202,20 @@ func ClipGlobalNorm(arrays []*Array, max float64) (norm float64, err error) {
 		}
 	}
 	return norm, nil
+}
+
+// sumOfSquares returns the sum of the squares of all elements. Sparse arrays are not made dense.
+func sumOfSquares(a *Array) *Array {
+	d := a.Detach()
+	defer d.Close()
+	if a.Storage() != op.Dense {
+		norm := Norm(d, NormParams{})
+		defer norm.Close()
+		return norm.Square()
+	}
+	s := d.Square()
+	defer s.Close()
+	return s.Sum()
 }
 
 // Differentiable is a computation on arrays that is no operator, with its own way to its gradient.

@@ -5,8 +5,10 @@ import (
 
 	"gomx/device"
 	"gomx/dtype"
+	"gomx/engine"
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/op/loop"
 	"gomx/op/prim"
 	"gomx/op/update"
 )
@@ -179,11 +181,32 @@ func (c *clipper) apply(p *clipPart) error {
 		if g == nil {
 			continue
 		}
+		if g.Storage() == nd.RowSparse {
+			scaleRows(g, factor)
+			continue
+		}
 		if err := c.invoke(prim.BroadcastMul.Op, clipNone, g, g, factor); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// scaleRows starts to multiply the rows that a row_sparse gradient stores by a factor, in place: the
+// operators that broadcast make it dense.
+func scaleRows(g, factor *nd.Array) {
+	g.Touch()
+	rows, by := g.Stored(), factor.Tensor()
+	g.Engine().Push(&engine.Task{Name: "ClipGlobalNorm of rows",
+		Uses: []engine.Use{{Var: g.Var(), Access: engine.Update},
+			{Var: factor.Var(), Access: engine.Read}},
+		Fn: func(*engine.Run) error {
+			var v [1]float64
+			loop.Load(v[:], by, 0, 1)
+			x := rows.Values()
+			loop.Map(loop.Func1{F: func(x float64) float64 { return x * v[0] }}, x, x)
+			return nil
+		}})
 }
 
 // invoke starts an operation on a, and on b unless it is nil.
