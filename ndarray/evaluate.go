@@ -211,6 +211,9 @@ func (b *backprop) store(t *target, e op.Entry) error {
 			from.Close()
 		}
 	} else if t.req == GradWrite {
+		if !e.Node.IsVar() {
+			noticeRows(t.grad, v, e.Node.Op.Name)
+		}
 		copyArray(t.grad, v)
 	} else if _, err := Invoke(prim.ElemwiseAdd.Op, nil, []*Array{t.grad, v.Detach()},
 		[]*Array{t.grad}); err != nil {

@@ -258,6 +258,7 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 	for i, a := range results {
 		a.chunk.writes.Add(1)
 		if want := iv.output(i); want != nil && want != a {
+			noticeRows(want, a, p.op.Name)
 			copyArray(want, a)
 			a.Close()
 			results[i] = want
@@ -276,6 +277,14 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 	runtime.KeepAlive(iv.in)
 	runtime.KeepAlive(iv.out)
 	return nil
+}
+
+// noticeRows tells the user that a dense result of an operator is converted to a row_sparse array.
+func noticeRows(want, a *Array, name string) {
+	if want.chunk.storage() == op.RowSparse && a.chunk.storage() == op.Dense {
+		op.Notice("the result of operator %s is dense: it takes memory for all rows before it is "+
+			"converted to row_sparse", name)
+	}
 }
 
 // enterScope adds results that were allocated to the scope of the inputs.

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gomx/autograd"
@@ -284,5 +285,40 @@ func TestSparseResultsAreFreedFirst(t *testing.T) {
 	if got, one := after.Reserved-before.Reserved, int64(4*rows*row); got > sums/4*one {
 		t.Errorf("%d bytes were taken for %d sums of %d bytes, want few of them at a time", got,
 			sums, one)
+	}
+}
+
+// TestRowsBecomeDenseByName sums row_sparse arrays without notices, and gives a notice where a table
+// whose gradient shall be row_sparse gets a dense one.
+func TestRowsBecomeDenseByName(t *testing.T) {
+	var mu sync.Mutex
+	var notices []string
+	old := op.NoticesTo(func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		notices = append(notices, text)
+	})
+	defer func() { op.NoticesTo(old) }()
+	x := nd.RowSparseFromSlices([]float32{1, 2, 3, 5}, []int64{1, 4}, nd.Shape{6, 2})
+	want(t, x.Sum(), 11)
+	want(t, x.Square().Sum(), 39)
+	want(t, nd.ZerosOf(nd.RowSparse, nd.Shape{3, 2}).Sum(), 0)
+	want(t, nd.MultiSumSq([]*nd.Array{x}), 39)
+	want(t, nd.MultiAllFinite([]*nd.Array{x}, nd.MultiAllFiniteParams{}), 1)
+	if len(notices) > 0 {
+		t.Errorf("notices %q, want none", notices)
+	}
+	for _, req := range []nd.GradReq{nd.GradWrite, nd.GradAdd} {
+		op.NoticesTo(func(text string) { notices = append(notices, text) })
+		notices = nil
+		w := nd.Full(1, nd.Shape{4, 2})
+		w.AttachGradOf(nd.RowSparse, req)
+		y := nd.Embedding(nd.FromSlice([]float32{2, 2}), autograd.Train().Watch(w),
+			nd.EmbeddingParams{InputDim: 4, OutputDim: 2})
+		y.Backward()
+		want(t, w.Grad().ToStorage(nd.Dense), 0, 0, 0, 0, 2, 2, 0, 0)
+		if len(notices) != 1 || !strings.Contains(notices[0], "is dense") {
+			t.Errorf("notices %q, want one of the dense gradient", notices)
+		}
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"gomx/dtype"
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gomx/optimizer"
 )
 
@@ -221,6 +223,49 @@ func TestLazyIsTheDefault(t *testing.T) {
 		}
 		if got := o.(optimizer.Adam).NoLazyUpdate; got != tt.want {
 			t.Errorf("%v: NoLazyUpdate is %v", tt.kwargs, got)
+		}
+	}
+}
+
+// TestOtherOptimizersNameDenseGradients gives row_sparse gradients to optimizers without steps by
+// rows: they step as with dense gradients, and a notice names the operator.
+func TestOtherOptimizersNameDenseGradients(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, o := range []optimizer.Optimizer{optimizer.NAG{LR: 0.1, Momentum: 0.9},
+		optimizer.Signum{LR: 0.1}, optimizer.RMSProp{LR: 0.1}, optimizer.Adamax{LR: 0.1},
+		optimizer.Nadam{LR: 0.1}, optimizer.LAMB{LR: 0.1}, optimizer.LARS{LR: 0.1, Momentum: 0.9}} {
+		var notices []string
+		old := op.NoticesTo(func(text string) { notices = append(notices, text) })
+		shape := nd.Shape{9, 4}
+		g := randomRows(r, dtype.Float32, shape, 0.5)
+		w := nd.Normal(0, 1, shape)
+		dense, u, plain := w.Copy(), newUpdater(t, o), newUpdater(t, o)
+		if err := u.Update(0, w, g); err != nil {
+			t.Fatal(err)
+		}
+		if len(notices) == 0 || !strings.Contains(notices[0], "operator") &&
+			!strings.Contains(notices[0], "optimizer "+o.Name()) {
+			t.Errorf("%s: notices %q, want one that names the operator or the optimizer",
+				o.Name(), notices)
+		}
+		op.NoticesTo(old)
+		if err := plain.Update(0, dense, g.ToStorage(nd.Dense)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.Float64s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := dense.Float64s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if math.Abs(got[i]-want[i]) > 1e-5*(1+math.Abs(want[i])) {
+				t.Errorf("%s, seed %d: %v, want %v", o.Name(), seed, got, want)
+				break
+			}
 		}
 	}
 }

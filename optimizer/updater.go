@@ -245,9 +245,23 @@ func (u *Updater) Update(i int, weight, grad *nd.Array) (err error) {
 		u.updateMixed(s, weight, grad)
 		return nil
 	}
+	if grad.Storage() == nd.RowSparse && arithmetic(u.opt) {
+		op.Notice("optimizer %s has no step by rows: a row_sparse gradient changes all rows",
+			u.opt.Name())
+	}
 	s.step.half = nil
 	u.opt.Update(&s.step, weight, grad, s.state)
 	return nil
+}
+
+// arithmetic reports whether the steps of an optimizer are made of operators on whole arrays, which
+// take sparse operands and give dense results.
+func arithmetic(o Optimizer) bool {
+	switch o.(type) {
+	case Adamax, Nadam, AdaDelta, DCASGD, SGLD, LARS, LBSGD:
+		return true
+	}
+	return false
 }
 
 // rateFirst marks optimizers whose learning rate is computed before the update is counted.

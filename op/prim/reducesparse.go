@@ -8,15 +8,22 @@ import (
 	"gomx/op/loop"
 )
 
-// storeSums gives Sum and Mean their rule and kernel for csr matrices.
+// storeSums gives Sum and Mean their rule and kernel for csr matrices, and Sum those for all
+// elements of row_sparse arrays.
 func (r reduction) storeSums(s *op.Spec[ReduceParams]) {
 	if r.op != Sum && r.op != Mean {
 		return
 	}
-	s.Storage = func(_ ReduceParams, in []op.Storage) ([]op.Storage, bool) {
-		return []op.Storage{op.Dense}, in[0] != op.RowSparse
+	s.Storage = func(p ReduceParams, in []op.Storage) ([]op.Storage, bool) {
+		all := r.op == Sum && len(p.Axis) == 0 && !p.Exclude
+		return []op.Storage{op.Dense}, in[0] != op.RowSparse || all
 	}
-	s.Sparse = r.fold.runElements
+	s.Sparse = func(p ReduceParams, c *op.Call) error {
+		if c.In[0].Storage == op.RowSparse {
+			return r.fold.run(p, c.Out[0], c.In[0].Sparse.Values())
+		}
+		return r.fold.runElements(p, c)
+	}
 }
 
 // runElements is run for a csr matrix, for folds to which zeros add nothing.
