@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"gomx/device"
@@ -19,6 +18,7 @@ import (
 	"gomx/kvstore/transport/zmq"
 	"gomx/kvstore/view"
 	"gomx/kvstore/wire"
+	"gomx/launch/heap"
 	"gomx/monitor"
 )
 
@@ -61,7 +61,7 @@ func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error)
 	defer cleanup()
 	cfg.OnDrain = drainerOf(ctx).set(e.Drain)
 	if e.Role != wire.Worker {
-		defer debug.SetGCPercent(serverGarbage())
+		defer heap.LimitGarbage()()
 		return kvstore.Serve(ctx, cfg)
 	}
 	job, err := kvstore.Join(ctx, cfg)
@@ -82,18 +82,6 @@ func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error)
 		return abandoned(err, job.Abandon()) // a successor may take this place
 	}
 	return job.Close(ctx)
-}
-
-// serverGarbage lowers the share of garbage in the heap of a process that serves, unless GOGC sets
-// it, and returns the former one. Nearly all of a server's heap are values, which it uses again and
-// again: the default would double its memory and save next to no time.
-func serverGarbage() (former int) {
-	const percent = 10
-	former = debug.SetGCPercent(percent)
-	if os.Getenv("GOGC") != "" {
-		debug.SetGCPercent(former)
-	}
-	return former
 }
 
 // abandoned returns the error of a program whose place in the job has been given up. The error of

@@ -31,7 +31,7 @@ kvstore/ps  kvstore/transport  kvstore/view   vocabulary of the protocol; the tr
 engine                                    drives engine/core with workers and lanes
 engine/core  memplan  kvstore/wire  kvstore/compress  kvstore/transport/bulk/gcm  pipeline/flow   wire: messages, shared by ps and transports; compress: codes of gradients; gcm: a cipher
 device
-dtype  io/image  io/text  launch/{rank,network,image}
+dtype  io/image  io/text  launch/{rank,network,image,heap}
 `
 
 // order maps packages to lines counted from below, and knows the folders on
