@@ -8,6 +8,7 @@ package zmq
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -60,6 +61,9 @@ func (e *endpoint) send(to wire.Node, m *wire.Message, sent func()) (copied bool
 	if err := sendError(C.gx_send(e.box, &out, unsafe.Pointer(&header[0]),
 		unsafe.Pointer(&payload[0]))); err != nil {
 		e.loans.cancel(out.loan)
+		if errors.Is(err, transport.ErrUnreachable) {
+			e.forget(to, uint32(out.conn))
+		}
 		return false, err
 	}
 	return out.loan < 0, nil
@@ -82,6 +86,24 @@ func (e *endpoint) aim(out *C.gx_out, to wire.Node, t wire.Type) error {
 	if !r.known[k] {
 		k = 1 - k
 	}
+	if !r.known[k] {
+		return transport.ErrUnreachable
+	}
 	out.slot, out.router, out.conn = C.int32_t(e.listen[k].slot), 1, C.uint32_t(r.conn[k])
 	return nil
+}
+
+// forget forgets a connection to a node that is gone, so that the next message tells which one is
+// there. A peer that connects while this process is stopped can leave several connections, of which
+// the one it goes on with need not have the largest number.
+func (e *endpoint) forget(to wire.Node, conn uint32) {
+	r := e.routes[to]
+	if r == nil || e.peers[to] != nil {
+		return
+	}
+	for k := range r.conn {
+		if r.known[k] && r.conn[k] == conn {
+			r.known[k] = false
+		}
+	}
 }
