@@ -59,7 +59,7 @@ func (w *World) Message(from wire.Node, o Options) *wire.Message {
 // version of an optimizer, and by the contributors of a log entry in front of all that. Acks are
 // outcomes of pushes, and cursor begins the answer of a shard, with entries, pushes and tables
 // key/slice/slices/clock/version. As is the nonce/rank of a hello, beat the clock/start of a
-// heartbeat.
+// heartbeat, with loose and leaves as its flags.
 func Payload(o Options) (b []byte) {
 	if list, ok := o["by"]; ok {
 		var all []string
@@ -110,6 +110,7 @@ func Payload(o Options) (b []byte) {
 	if o.Has("beat") {
 		var h wire.Heartbeat
 		scan(o["beat"], "%d/%d", &h.Clock, &h.Start)
+		h.Loose, h.Leaves = o.Has("loose"), o.Has("leaves")
 		b = h.Append(b)
 	}
 	if o.Has("cursor") {

@@ -123,3 +123,38 @@ func TestAShardIsTakenBackBeforeAnybodyHearsOfIt(t *testing.T) {
 		t.Error("a shard is taken back that nobody knows")
 	}
 }
+
+// TestNobodyHearsOfAViewThatIsTakenBack makes a view durable in which a shard has fled to a server
+// that has left since: the view after it, with the old copy, is told instead.
+func TestNobodyHearsOfAViewThatIsTakenBack(t *testing.T) {
+	d := newDrill(t, Config{Servers: 2, Workers: 1, Replicas: 2, Shards: 1, Term: 7})
+	number, before := d.told.Number, d.told.Shards[0]
+	sh := &d.view.Shards[0]
+	d.promote(0, sh)
+	d.conclude()
+	d.say(srv(before.Backup.Server), wire.TypeBye, nil)
+	if sh.Primary != before.Primary || d.writing == nil || d.hushed != number+1 {
+		t.Fatalf("shard %+v, view %d is not told; want it back on %+v, and view %d not told", sh,
+			d.hushed, before.Primary, number+1)
+	}
+	d.flush()
+	d.Persisted(d.at, number+1)
+	sends, _ := d.flush()
+	for i := range sends {
+		if sends[i].Msg.Type == wire.TypeView {
+			t.Errorf("%s is told view %d", sends[i].To, sends[i].Msg.ViewNumber())
+		}
+	}
+	if d.told.Number != number || d.writing == nil || d.writing.Number != number+2 {
+		t.Fatalf("told view %d, to be written %+v; want %d and view %d", d.told.Number, d.writing,
+			number, number+2)
+	}
+	d.Persisted(d.at, number+2)
+	if sends, _ = d.flush(); len(sends) != 3 || d.told.Shards[0].Primary != before.Primary {
+		t.Errorf("told %+v in %d messages, want the shard on %+v in one to each", d.told.Shards[0],
+			len(sends), before.Primary)
+	}
+	if sends[0].Msg.Epoch != 7 || d.Term() != 7 {
+		t.Errorf("term %d, in messages %d; want 7", d.Term(), sends[0].Msg.Epoch)
+	}
+}

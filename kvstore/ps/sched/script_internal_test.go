@@ -27,6 +27,8 @@ var rewrite = flag.Bool("rewrite", false, "write the answers in the scripts of t
 //	tick 100                                      100 ms later
 //	pass 1000 but=s0,w1                           1 s later; all but some send heartbeats
 //	gone s0                                       there is no connection to server 0
+//	scale workers=3 servers=2                     the job is to have so many processes
+//	drain w1                                      worker 1 is asked to leave
 //	state                                         the view as it is decided
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -85,6 +87,11 @@ func (st *stage) command(out *strings.Builder, words []string) {
 		st.s.Unreachable(n)
 	case "swap":
 		fmt.Fprintf(st.out, "  %v\n", st.s.Swap(st.at, int(o.Number(o.First(), 0))))
+	case "scale":
+		fmt.Fprintf(st.out, "  %v\n", st.s.Scale(st.at, o.Int("workers", 0), o.Int("servers", 0)))
+	case "drain":
+		n, _ := script.NodeOf(o.First())
+		fmt.Fprintf(st.out, "  %v\n", st.s.Drain(st.at, n))
 	case "recorded":
 		st.s.Recorded(st.at, o.Number("clock", 0), nil)
 	case "unrecorded":
@@ -194,13 +201,43 @@ func (st *stage) describe(v *wire.View) {
 		v.Barrier, v.Snapshot)
 	for _, list := range [][]wire.Member{v.Servers, v.Workers} {
 		for _, m := range list {
-			fmt.Fprintf(st.out, "    %s: incarnation %d alive %v left %v nonce %d addr %q %+v\n",
-				m.Node, m.Incarnation, m.Alive, m.Left, m.Nonce, m.Addr, m.Calls)
+			fmt.Fprintf(st.out, "    %s: incarnation %d alive %v left %v nonce %d addr %q %+v%s\n",
+				m.Node, m.Incarnation, m.Alive, m.Left, m.Nonce, m.Addr, m.Calls, elastic(&m))
 		}
+	}
+	if g := v.Group; g.Number > 0 || v.WantWorkers > 0 || v.WantServers > 0 {
+		fmt.Fprintf(st.out, "    group %d of workers %v from round %d note %q, wanted %d workers"+
+			" %d servers\n", g.Number, g.Ranks, g.Round, g.Note, v.WantWorkers, v.WantServers)
 	}
 	for i, sh := range v.Shards {
 		fmt.Fprintf(st.out, "    shard %d: epoch %d on %d.%d and %d.%d in sync %v lost %v"+
-			" swapped %v\n", i, sh.Epoch, sh.Primary.Server, sh.Primary.Incarnation,
-			sh.Backup.Server, sh.Backup.Incarnation, sh.InSync, sh.Lost, sh.Swapped)
+			" swapped %v%s\n", i, sh.Epoch, sh.Primary.Server, sh.Primary.Incarnation,
+			sh.Backup.Server, sh.Backup.Incarnation, sh.InSync, sh.Lost, sh.Swapped, moving(&sh))
 	}
+}
+
+// elastic writes how a process comes or goes while the job runs.
+func elastic(m *wire.Member) (text string) {
+	if m.Waits {
+		text += " waits"
+	}
+	if m.Leaves {
+		text += " leaves"
+	}
+	if m.Enter > 0 {
+		text += fmt.Sprintf(" entered %d", m.Enter)
+	}
+	return text
+}
+
+// moving writes how a shard changes servers.
+func moving(sh *wire.Shard) (text string) {
+	if !sh.Third.IsZero() {
+		text = fmt.Sprintf(" third %d.%d attempt %d", sh.Third.Server, sh.Third.Incarnation,
+			sh.Attempt)
+	}
+	if sh.Moving {
+		text += " moving"
+	}
+	return text
 }
