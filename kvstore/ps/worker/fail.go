@@ -85,6 +85,11 @@ func (fa *failing) blame(c *call) wire.Node {
 				return wire.Node{Role: wire.Server, Rank: r.primary.Server}
 			}
 		}
+		for _, p := range r.ready { // that wait for credit
+			if p.call == c {
+				return wire.Node{Role: wire.Server, Rank: r.primary.Server}
+			}
+		}
 	}
 	for _, p := range fa.slots {
 		if p != nil && p.call == c {

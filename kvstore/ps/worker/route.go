@@ -38,11 +38,8 @@ func newRoute(id uint32) *route {
 // flight is a queue of pushes with consecutive sequences. Committed pushes leave it from the front.
 type flight struct{ node.Window[part] }
 
-// commit removes a push. It leaves a gap until all pushes before it are committed.
+// commit removes a push that is there. It leaves a gap until all pushes before it are committed.
 func (f *flight) commit(seq uint64) {
-	if f.At(seq) == nil {
-		return
-	}
 	f.Set(seq, nil)
 	for !f.Empty() && f.At(f.First) == nil {
 		f.Pop()
