@@ -58,8 +58,8 @@ func (w *World) Message(from wire.Node, o Options) *wire.Message {
 // numbers of rows, v are numbers behind both, text and zeros speak for themselves, spec is the
 // version of an optimizer, and by the contributors of a log entry in front of all that. Acks are
 // outcomes of pushes, and cursor begins the answer of a shard, with entries, pushes and tables
-// key/slice/slices/clock/version. As is the nonce/rank of a hello, beat the clock/start of a
-// heartbeat, with loose and leaves as its flags.
+// key/slice/slices/clock/version, and away where nobody waits for the worker yet. As is the
+// nonce/rank of a hello, beat the clock/start of a heartbeat, with loose and leaves as its flags.
 func Payload(o Options) (b []byte) {
 	if list, ok := o["by"]; ok {
 		var all []string
@@ -129,7 +129,7 @@ func Floats(list ...float32) (b []byte) {
 
 // cursor reads the entries of a cursor.
 func cursor(o Options) *wire.Cursor {
-	c := &wire.Cursor{}
+	c := &wire.Cursor{Away: o.Has("away")}
 	for kind, list := range map[string]string{"rounds": o["entries"], "direct": o["pushes"],
 		"table": o["tables"]} {
 		for text := range strings.SplitSeq(list, ",") {

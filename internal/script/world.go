@@ -27,8 +27,8 @@ func NewWorld(servers, workers, shards int) *World {
 	return &World{v}
 }
 
-// Change makes a new view of a line such as "place shard=0 backup=1 insync" or "member w1 dead". It
-// reports whether the line is one.
+// Change makes a new view of a line such as "place shard=0 backup=1 insync", "member w1 dead" or
+// "group number=1 ranks=0,2 round=4". It reports whether the line is one.
 func (w *World) Change(words []string) bool {
 	o := Parse(words[1:])
 	switch words[0] {
@@ -36,6 +36,8 @@ func (w *World) Change(words []string) bool {
 		w.place(o)
 	case "member":
 		w.member(o)
+	case "group":
+		w.group(o)
 	default:
 		return false
 	}
@@ -72,6 +74,15 @@ func (w *World) member(o Options) {
 	m.Incarnation = uint32(o.Number("inc", uint64(m.Incarnation)))
 	m.Nonce = o.Number("nonce", m.Nonce)
 	m.Alive, m.Left = !o.Has("dead"), o.Has("left")
+	m.Waits, m.Leaves = o.Has("waits"), o.Has("leaves")
+}
+
+// group changes the group.
+func (w *World) group(o Options) {
+	w.View.Group = wire.Group{Number: o.Number("number", 0), Round: o.Number("round", 0)}
+	for _, rank := range o.Numbers("ranks") {
+		w.View.Group.Ranks = append(w.View.Group.Ranks, uint16(rank))
+	}
 }
 
 // NodeOf reads s1, w0 or scheduler; n0 is a node without a role.

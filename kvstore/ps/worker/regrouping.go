@@ -98,7 +98,7 @@ func (rg *regrouping) leaves() bool {
 // others would have nobody to wait for, and the job would be over.
 func (rg *regrouping) changes() bool {
 	v := rg.me.View
-	n, waits, leaves, gone := 0, false, rg.wantsLeave, false
+	n, waits, leaves, gone := 0, false, false, false
 	for i := range v.Workers {
 		m := &v.Workers[i]
 		switch {
@@ -107,7 +107,7 @@ func (rg *regrouping) changes() bool {
 			waits = waits || m.Alive
 		default:
 			n++
-			leaves = leaves || m.Leaves
+			leaves = leaves || m.Leaves || rg.wantsLeave && m.Node == rg.me.Self
 		}
 	}
 	// A worker that has died when it was to leave is let go without a change of the group.

@@ -28,7 +28,9 @@ var rewrite = flag.Bool("rewrite", false, "write the answers in the scripts of t
 //	do push key=1 v=1,2,3,4            a call of the program; its end is an answer
 //	s0 ack need=1 acks=1:1             a message of server 0
 //	tick 300                           300 ms later; ticks 3 is 3 times 100 ms
+//	group number=1 ranks=0,1           the view has another group
 //	state                              state of the worker
+//	standing                           its knowledge of the group
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -92,6 +94,10 @@ func (st *stage) command(out *strings.Builder, words []string) {
 		st.release()
 	case "state":
 		st.describe()
+	case "standing":
+		s := st.w.Standing()
+		fmt.Fprintf(st.out, "  group %d of %v, member %v, changes %v, leaves %v\n", s.Group.Number,
+			s.Group.Ranks, s.Member, s.Changes, s.Leaves)
 	default:
 		if st.Change(words) {
 			return
@@ -176,11 +182,12 @@ func (st *stage) call(o script.Options) {
 		id, err = st.w.Join(st.at, deadline)
 	case "init":
 		id, err = st.w.Init(st.at, key, KeySpec{Total: o.Number("total", uint64(len(values))),
-			Direct: o.Has("direct"), Whole: o.Has("whole"), DType: dtype.Type(o.Int("dtype", 0))},
+			Direct: o.Has("direct"), Whole: o.Has("whole"), DType: dtype.Type(o.Int("dtype", 0)),
+			Sparse: matrixOf(o), First: wideRowsOf(o), CacheRows: o.Int("cache", 0)},
 			values, deadline)
 	case "push":
 		op := PushOp{Key: key, Value: values, Out: room, Priority: int8(o.Int("prio", 0)),
-			Deadline: deadline, Codec: uint8(o.Number("codec", 0))}
+			IDs: wideRowsOf(o), Deadline: deadline, Codec: uint8(o.Number("codec", 0))}
 		if op.Codec != 0 {
 			op.Value = nil
 			for ; len(values) > 0; values = values[4:] {
@@ -190,6 +197,17 @@ func (st *stage) call(o script.Options) {
 		id, err = st.w.Push(st.at, op)
 	case "pull":
 		id, err = st.w.Pull(st.at, key, room, int8(o.Int("prio", 0)), deadline)
+	case "pullrows":
+		ids := wideRowsOf(o)
+		room = make([]byte, o.Number("out", 0))
+		id, err = PullRows(st.w, st.at, RowsPull{Key: key, IDs: ids, Out: room, Deadline: deadline})
+		if id == 0 && err == nil {
+			fmt.Fprintf(st.out, "  at once %s\n", script.Values(room))
+		}
+	case "regroup":
+		id, err = st.w.Regroup(st.at, o.Number("round", 0), []byte(o["note"]), deadline)
+	case "wantleave":
+		st.w.WantLeave()
 	case "optimizer":
 		id, err = st.w.SetOptimizer(st.at, wire.Spec{Version: o.Number("version", 1), Name: "sgd"},
 			deadline)
@@ -248,6 +266,27 @@ func rowsOf(o script.Options) (ids []uint32) {
 		ids = append(ids, uint32(n))
 	}
 	return ids
+}
+
+// wideRowsOf is rowsOf for keys that may have more rows than a table.
+func wideRowsOf(o script.Options) (ids []uint64) {
+	for _, id := range rowsOf(o) {
+		ids = append(ids, uint64(id))
+	}
+	return ids
+}
+
+// matrixOf returns the description of a sparse key of a line: sparse=9/2 has 9 rows of 2 numbers.
+func matrixOf(o script.Options) *rows.Spec {
+	if !o.Has("sparse") {
+		return nil
+	}
+	sp := &rows.Spec{DType: dtype.Float32}
+	if _, err := fmt.Sscanf(o["sparse"], "%d/%d", &sp.Rows, &sp.Row); err != nil {
+		panic(err)
+	}
+	sp.Row *= 4
+	return sp
 }
 
 // carryOut writes the worker's outbox to the script, and empties it.
