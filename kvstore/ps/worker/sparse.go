@@ -104,7 +104,11 @@ func (k *workerKey) encode(what string, ids []uint64, values []byte, codes [][]b
 	if err := k.sparse.ascend(ids); err != nil {
 		return nil, usage(what, k.key, "%v", err)
 	}
-	lists := k.lists(ids)
+	room := row
+	if codes != nil {
+		room = 0
+	}
+	lists := k.lists(ids, room)
 	plain := make([]int, n) // bytes of a list with plain values
 	for i := range lists {
 		plain[i] = len(lists[i])
@@ -127,9 +131,9 @@ func (k *workerKey) encode(what string, ids []uint64, values []byte, codes [][]b
 	return lists, nil
 }
 
-// lists begins a list of its rows for each slice, with room for plain values.
-func (k *workerKey) lists(ids []uint64) [][]byte {
-	row, n := k.sparse.Spec.Row, uint64(k.sparse.Parts)
+// lists begins a list of its rows for each slice, with room for so many bytes of each row.
+func (k *workerKey) lists(ids []uint64, room int) [][]byte {
+	n := uint64(k.sparse.Parts)
 	// A row keeps its order among the rows of its slice, so that the lists ascend too.
 	local := make([][]uint32, n)
 	for i, count := range k.sparse.counts(ids) {
@@ -140,7 +144,7 @@ func (k *workerKey) lists(ids []uint64) [][]byte {
 	}
 	lists := make([][]byte, n)
 	for i, list := range local {
-		lists[i] = wire.AppendIDs(make([]byte, 0, 16+(5+row)*len(list)), list)
+		lists[i] = wire.AppendIDs(make([]byte, 0, 16+(5+room)*len(list)), list)
 	}
 	return lists
 }

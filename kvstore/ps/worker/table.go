@@ -189,7 +189,7 @@ func (ks *keyset) endStep(now ps.Time, deadline ps.Time) (uint64, error) {
 // rows: the next Get finds them there, though the servers may not have them yet.
 func (t *Table) flush() [][]byte {
 	ids := slices.Sorted(maps.Keys(t.log))
-	lists := t.key.lists(ids)
+	lists := t.key.lists(ids, t.key.sparse.Row)
 	for _, id := range ids {
 		delta, i := t.log[id], id%uint64(len(lists))
 		lists[i] = append(lists[i], delta...)
