@@ -7,6 +7,7 @@ import (
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
+	"gomx/kvstore/rows"
 	"gomx/kvstore/wire"
 )
 
@@ -67,6 +68,8 @@ func TestTheWindowTakesEveryKey(t *testing.T) {
 	}
 	_, err := d.Init(d.at, 64, KeySpec{Total: 4}, make([]byte, 4), 0)
 	d.refused("a key too many", err)
+	_, err = d.Init(d.at, 64, KeySpec{Sparse: &rows.Spec{Rows: 9, Row: 4}}, nil, 0)
+	d.refused("a sparse key too many", err)
 	if _, _, err := d.Table(d.at, 64, TableSpec{Rows: 9, RowSize: 4}, 0); err != nil {
 		t.Errorf("a table: %v", err)
 	}
@@ -226,5 +229,33 @@ func TestAPullOfManyRowsIsCut(t *testing.T) {
 		if len(list) != len(want) || !bytes.Equal(list[i].Payload, wire.AppendIDs(nil, want[i])) {
 			t.Fatalf("%d pulls, the %d. of rows % x, want %v", len(list), i, list[i].Payload, want)
 		}
+	}
+}
+
+// TestAPushBehindAFullWindowNamesItsServer makes more pushes of a key without rounds than the window
+// takes: the last one waits for the server of its own slice.
+func TestAPushBehindAFullWindowNamesItsServer(t *testing.T) {
+	d := joinedDrill(t, Config{Window: 64}, 2)
+	d.key(1, KeySpec{Total: 4, Direct: true})
+	shard := d.slices[0].shard
+	for i := range 65 {
+		deadline := d.at + 3*ps.Second
+		if i == 64 {
+			deadline = d.at + ps.Second
+		}
+		if _, err := d.Push(d.at, PushOp{Key: 1, Value: make([]byte, 4), Deadline: deadline}); err !=
+			nil {
+			t.Fatal(err)
+		}
+	}
+	if n, q := d.shards[shard].flight.Len(), len(d.slices[0].queue); n != 64 || q != 1 {
+		t.Fatalf("%d pushes are under way and %d wait, want 64 and 1", n, q)
+	}
+	d.sent()
+	d.Tick(d.at + ps.Second)
+	var e *ps.Error
+	if err := d.done(1)[0].Err; !errors.As(err, &e) || e.Peer != srv(int(shard)) ||
+		!errors.Is(err, ps.ErrTimeout) {
+		t.Errorf("got %v, want a deadline at server %d", err, shard)
 	}
 }

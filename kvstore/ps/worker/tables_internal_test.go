@@ -319,3 +319,25 @@ func TestBoundsOfTables(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfAStepHaveALimit changes as many bytes of rows in a step as a message may have.
+func TestRowsOfAStepHaveALimit(t *testing.T) {
+	d, tb := rowTable(t, Config{}, TableSpec{DType: dtype.Float32, Rows: 20, RowSize: 8})
+	tb.bytes[0] = node.RowsLimit - 8
+	if err := tb.Inc(1, row(1, 1)); err != nil || tb.bytes[0] != node.RowsLimit {
+		t.Fatalf("the last row: %v, %d bytes", err, tb.bytes[0])
+	}
+	if err := tb.Inc(1, row(1, 1)); err != nil || !bytes.Equal(tb.log[1], row(2, 2)) {
+		t.Errorf("the same row again: %v, sum %v", err, tb.log[1])
+	}
+	d.refused("a row too many", tb.Inc(2, row(1, 1)))
+	if len(tb.log) != 1 {
+		t.Errorf("%d rows are changed, want 1", len(tb.log))
+	}
+	if _, err := d.Clock(d.at, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := tb.Inc(2, row(1, 1)); err != nil || tb.bytes[0] != 8 {
+		t.Errorf("the same row in the next step: %v, %d bytes", err, tb.bytes[0])
+	}
+}
