@@ -47,6 +47,7 @@ func (w *World) Message(from wire.Node, o Options) *wire.Message {
 		m.Epoch = w.View.Shards[m.Shard].Epoch
 	}
 	m.Epoch = o.Number("epoch", m.Epoch)
+	m.Group = uint16(o.Number("group", w.View.Group.Number))
 	if m.Type == wire.TypeSnapshot {
 		m.Key = uint32(o.Number("try", 0))
 	}

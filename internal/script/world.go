@@ -28,7 +28,8 @@ func NewWorld(servers, workers, shards int) *World {
 }
 
 // Change makes a new view of a line such as "place shard=0 backup=1 insync", "member w1 dead" or
-// "group number=1 ranks=0,2 round=4". It reports whether the line is one.
+// "group number=1 ranks=0,2 round=4". It reports whether the line is one. A worker that the job
+// does not have is added if its rank is the next one.
 func (w *World) Change(words []string) bool {
 	o := Parse(words[1:])
 	switch words[0] {
@@ -70,11 +71,15 @@ func (w *World) member(o Options) {
 	if !ok {
 		panic("no such member")
 	}
+	if list := &w.View.Workers; n.Role == wire.Worker && int(n.Rank) == len(*list) {
+		*list = append(*list, wire.Member{Node: n})
+	}
 	m := w.View.Member(n)
 	m.Incarnation = uint32(o.Number("inc", uint64(m.Incarnation)))
 	m.Nonce = o.Number("nonce", m.Nonce)
 	m.Alive, m.Left = !o.Has("dead"), o.Has("left")
 	m.Waits, m.Leaves = o.Has("waits"), o.Has("leaves")
+	m.Enter = uint32(o.Number("enter", uint64(m.Enter)))
 }
 
 // group changes the group.

@@ -122,6 +122,8 @@ func (st *stage) order(rank int, verb string, o script.Options) {
 		st.release()
 	case "leave":
 		s.Leave()
+	case "want-leave":
+		fmt.Fprintf(st.out, "  %v\n", s.WantLeave())
 	case "again": // another process takes the place
 		st.start(rank, o.Number("nonce", 0))
 	case "state":
