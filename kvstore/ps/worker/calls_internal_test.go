@@ -194,6 +194,59 @@ func TestWhereAWorkerResumes(t *testing.T) {
 	}
 }
 
+// TestWhereANewWorkerEnters joins the group of a running job, in which one of the shards says that
+// nobody waits for the worker yet.
+func TestWhereANewWorkerEnters(t *testing.T) {
+	aside := wire.CursorEntry{Key: Aside, Slices: 1, Clock: 3, Version: 3}
+	asideDirect := wire.CursorEntry{Key: Aside + 1, Slices: 1, Clock: 2, Version: 5, Direct: true}
+	rounds := wire.CursorEntry{Key: 1, Slices: 1, Clock: 6, Version: 6}
+	slower := wire.CursorEntry{Key: 2, Slices: 1, Clock: 4, Version: 4}
+	direct := wire.CursorEntry{Key: 3, Slices: 1, Clock: 1, Version: 8, Direct: true}
+	table := wire.CursorEntry{Key: 4, Slices: 1, Clock: 5, Version: 7, Direct: true, Table: true}
+	for name, tt := range map[string]struct {
+		c              Config
+		list           []wire.CursorEntry
+		resumed, clock uint64
+		behind         []uint64 // pushes to the keys of list
+	}{
+		"nothing":         {Config{}, nil, 0, 0, nil},
+		"rounds":          {Config{}, []wire.CursorEntry{rounds, slower}, 4, 0, []uint64{6, 4}},
+		"rounds, a table": {Config{}, []wire.CursorEntry{rounds, table}, 6, 7, []uint64{6, 7}},
+		"pushes":          {Config{}, []wire.CursorEntry{direct}, 8, 0, []uint64{8}},
+		"pushes, a table": {Config{}, []wire.CursorEntry{direct, table}, 8, 7, []uint64{8, 7}},
+		"keys aside": {Config{}, []wire.CursorEntry{direct, aside, asideDirect}, 8, 0,
+			[]uint64{8, 3, 2}},
+		"backups": {Config{Backups: 1}, []wire.CursorEntry{rounds, slower, direct}, 6, 0,
+			[]uint64{6, 6, 8}},
+	} {
+		d := newDrill(t, tt.c, 2)
+		if _, err := d.Join(d.at, 0); err != nil {
+			t.Fatal(err)
+		}
+		qs := d.sent()
+		d.cursor(&qs[0], wire.Cursor{Away: true, Entries: tt.list})
+		d.cursor(&qs[1], wire.Cursor{})
+		starts := d.sent()
+		if len(starts) != 2 || d.joined {
+			t.Fatalf("%s: joined %v, %d messages, want the start to both shards", name, d.joined,
+				len(starts))
+		}
+		for i := range starts {
+			d.cursor(&starts[i], wire.Cursor{})
+		}
+		d.done(1)
+		if d.resumed != tt.resumed || d.clock != tt.clock {
+			t.Errorf("%s: resumes behind %d, clock %d, want %d and %d", name, d.resumed, d.clock,
+				tt.resumed, tt.clock)
+		}
+		for i, e := range tt.list {
+			if got := d.resume(e); !e.Table && got != tt.behind[i] {
+				t.Errorf("%s: key %d resumes behind %d, want %d", name, e.Key, got, tt.behind[i])
+			}
+		}
+	}
+}
+
 // TestJoinNamesTheServerThatIsMissing asks for the reason of a join that cannot go on.
 func TestJoinNamesTheServerThatIsMissing(t *testing.T) {
 	d := newDrill(t, Config{}, 0)

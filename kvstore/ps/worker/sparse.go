@@ -178,10 +178,11 @@ func (ks *keyset) encodePush(k *workerKey, op *PushOp) (err error) {
 	case op.Codec != 0 && len(op.Codes) != len(k.slices):
 		return usage("push", k.key, "%d encoded slices, want %d", len(op.Codes), len(k.slices))
 	}
-	// The sum of a round must fit into a message of the log: so each worker has its share of one.
+	// The sum of a round must fit into a message of the log: so each worker has its share of one. The
+	// group may have grown since the job began.
 	most := node.MaxSlice
 	if !k.direct {
-		most /= max(1, ks.cfg.Workers)
+		most /= max(1, ks.cfg.Workers, len(ks.me.View.Group.Ranks))
 	}
 	codes := op.Codes
 	if op.Codec == 0 {
