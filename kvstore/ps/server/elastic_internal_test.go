@@ -222,3 +222,83 @@ func TestAPartWithoutItsShardCannotBeRead(t *testing.T) {
 		t.Errorf("the rest of a part that is given up: %v, want %v", err, errGone)
 	}
 }
+
+// TestAServerMayLeave asks in jobs with different servers whether one of them may leave.
+func TestAServerMayLeave(t *testing.T) {
+	member := func(r uint16) wire.Member {
+		return wire.Member{Node: wire.Node{Role: wire.Server, Rank: r}, Alive: true}
+	}
+	copies := wire.Shard{Epoch: 1, Backup: wire.Replica{Server: 1, Incarnation: 2}}
+	for name, tt := range map[string]struct {
+		change func(s *Server, v *wire.View)
+		want   bool
+	}{
+		"one other for two copies": {func(_ *Server, v *wire.View) {
+			v.Servers = v.Servers[:2]
+		}, false},
+		"two others for two copies": {func(*Server, *wire.View) {}, true},
+		"one of the others leaves": {func(_ *Server, v *wire.View) {
+			v.Servers[2].Leaves = true
+		}, false},
+		"one of the others has left": {func(_ *Server, v *wire.View) {
+			v.Servers[2].Left = true
+		}, false},
+		"one of the others is dead": {func(_ *Server, v *wire.View) {
+			v.Servers[2].Alive = false
+		}, false},
+		"one other for one copy that moves": {func(_ *Server, v *wire.View) {
+			v.Servers, v.Shards[0].Moving = v.Servers[:2], true
+		}, true},
+		"none for one copy": {func(_ *Server, v *wire.View) {
+			v.Servers, v.Shards[0].Backup = v.Servers[:1], wire.Replica{}
+		}, false},
+		"it has no place":     {func(s *Server, _ *wire.View) { s.me.Inc = 0 }, false},
+		"there are no shards": {func(_ *Server, v *wire.View) { v.Shards = nil }, false},
+		"it wants so already": {func(s *Server, v *wire.View) {
+			s.leaves, v.Servers = true, v.Servers[:1]
+		}, true},
+	} {
+		h := testHost(t, 1, nil)
+		s := &Server{host: h, rounds: &rounds{host: h}}
+		s.me.View.Servers = []wire.Member{member(0), member(1), member(2)}
+		s.me.View.Shards = []wire.Shard{copies}
+		tt.change(s, s.me.View)
+		if got := s.WantLeave(); got != tt.want || s.me.Asked != tt.want ||
+			s.heartbeat().Leaves != tt.want {
+			t.Errorf("%s: it may leave: %v, its heartbeat says %v, which is due: %v; want %v", name,
+				got, s.heartbeat().Leaves, s.me.Asked, tt.want)
+		}
+	}
+}
+
+// TestNobodyWaitsForANewPlaceWithoutRounds makes room for workers in entries of both kinds.
+func TestNobodyWaitsForANewPlaceWithoutRounds(t *testing.T) {
+	for direct, want := range map[bool]uint64{false: 0, true: never} {
+		_, e := testShard(t, nil)
+		e.direct = direct
+		e.grow(5)
+		if len(e.clocks) != 5 || e.starts[2] != 0 || e.starts[3] != want || e.starts[4] != want {
+			t.Errorf("without rounds %v: starts %v, want %d for the last two of 5", direct,
+				e.starts, want)
+		}
+	}
+}
+
+// TestASuccessorDoesNotEnter replaces a worker that has entered while the job runs: its successor
+// goes on where it was, and need not say where it starts.
+func TestASuccessorDoesNotEnter(t *testing.T) {
+	sh, e := testShard(t, nil)
+	w := wire.Member{Node: wire.Node{Role: wire.Worker, Rank: 3}, Incarnation: 30, Alive: true,
+		Enter: 30}
+	sh.me.View.Workers = append(sh.me.View.Workers, w)
+	sh.membersChanged()
+	if rk := &sh.ranks[3]; !rk.away || rk.incarnation != 30 || e.starts[3] != 0 {
+		t.Fatalf("%+v, start %d; want one that has entered and not started", rk, e.starts[3])
+	}
+	sh.ranks[3].away = false
+	sh.me.View.Workers[3].Incarnation = 31
+	sh.membersChanged()
+	if rk := &sh.ranks[3]; rk.away || rk.incarnation != 31 {
+		t.Errorf("successor %+v, want one that goes on at once", rk)
+	}
+}
