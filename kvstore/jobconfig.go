@@ -129,6 +129,12 @@ func (c *JobConfig) onDrain(drain func() bool) {
 // maxRank bounds the ranks of processes that come later: guests have higher ones.
 const maxRank = 1 << 12
 
+// KernelThreads returns the number of threads for the kernels of each process on a machine whose
+// cores several workers share. All servers on it together are about as busy as one worker.
+func KernelThreads(cores, workers, servers int) int {
+	return max(1, cores/(workers+min(1, servers)))
+}
+
 // DefaultSlice is the length in bytes at which keys are sliced unless JobConfig.SliceSize says
 // another one.
 const DefaultSlice = 1 << 20

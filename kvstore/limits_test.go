@@ -106,3 +106,15 @@ func TestLargeWholeKeysAreRebuilt(t *testing.T) {
 	}))
 	must(t, c.Wait())
 }
+
+// TestKernelThreads shares cores: all servers together count as a worker.
+func TestKernelThreads(t *testing.T) {
+	for _, c := range []struct{ cores, workers, servers, want int }{
+		{2, 1, 0, 2}, {2, 1, 1, 1}, {2, 3, 1, 1}, {16, 3, 2, 4}, {16, 4, 0, 4}, {8, 1, 5, 4},
+	} {
+		if got := kvstore.KernelThreads(c.cores, c.workers, c.servers); got != c.want {
+			t.Errorf("%d cores, %d workers, %d servers: %d threads, want %d", c.cores, c.workers,
+				c.servers, got, c.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gomx/device"
+	"gomx/kvstore"
 	"gomx/kvstore/wire"
 	"gomx/launch/network"
 
@@ -117,8 +118,7 @@ func (l *Local) validate() error {
 	}
 	l.Replicas, l.Schedulers = max(1, l.Replicas), max(1, l.Schedulers)
 	if l.Threads == 0 && l.Remote == nil {
-		// All servers together are about as busy as one worker.
-		l.Threads = max(1, device.Cores()/(l.Workers+min(1, l.Servers)))
+		l.Threads = kvstore.KernelThreads(device.Cores(), l.Workers, l.Servers)
 	}
 	if l.Stdout == nil {
 		l.Stdout = io.Discard

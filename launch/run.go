@@ -94,10 +94,10 @@ func abandoned(err, giving error) error {
 }
 
 // cores returns the number of cores for the kernels of this process, 0 for all. If only the number
-// of workers on this host is known, all servers of the host together get the share of one worker.
+// of workers on this host is known, the host is taken to have servers.
 func (e *Environ) cores() int {
 	if e.Threads == 0 && e.Share > 0 {
-		return max(1, device.Cores()/(e.Share+1))
+		return kvstore.KernelThreads(device.Cores(), e.Share, 1)
 	}
 	return e.Threads
 }

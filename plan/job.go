@@ -70,11 +70,9 @@ func (j *Job) Check() error {
 	return j.Compression.Validate()
 }
 
-// Threads returns the number of threads for the kernels of a worker, as package launch sets it:
-// the cores of a machine are shared among its workers, and all its servers together, if there are
-// any, get the share of one worker.
+// Threads returns the number of threads for the kernels of a worker, as package launch sets it.
 func (j *Job) Threads() int {
-	return max(1, j.Machines.Cores/(j.most(j.Workers)+min(1, j.Servers)))
+	return kvstore.KernelThreads(j.Machines.Cores, j.most(j.Workers), j.Servers)
 }
 
 // most returns the largest number of n processes that one machine has.

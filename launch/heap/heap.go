@@ -21,10 +21,11 @@ func LimitGarbage() (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	percent := debug.SetGCPercent(100)
-	former, end, ended := percent, make(chan struct{}), make(chan struct{})
+	const begin = 100
+	former, end, ended := debug.SetGCPercent(begin), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
+		percent := begin
 		tick := time.NewTicker(garbageCheck)
 		defer tick.Stop()
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
