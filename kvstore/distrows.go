@@ -42,6 +42,21 @@ func (r *RowsSpec) of(key uint32) rows.Spec {
 		DType: r.DType, Init: r.Init}
 }
 
+// Make returns all rows with the values with which servers begin the rows of a key, given by its
+// number. Rows of zeros are not stored.
+func (r *RowsSpec) Make(key uint32, opts ...nd.Option) (*nd.Array, error) {
+	all := op.NewSparse(op.RowSparse, r.DType, r.Shape.Clone())
+	if r.Init.Scale != 0 {
+		all.Room(r.Shape[0])
+	}
+	row := all.Row() * r.DType.Size()
+	for i := range all.Indices {
+		all.Indices[i] = int64(i)
+		r.Init.Fill(all.Bytes()[i*row:(i+1)*row], r.DType, key, uint64(i))
+	}
+	return nd.FromContent(all, opts...)
+}
+
 // distRows is the part of a dist store that is about sparse keys.
 type distRows struct{ store *dist }
 

@@ -126,16 +126,7 @@ func (s *local) InitRows(ctx context.Context, key string, spec RowsSpec) (err er
 	s.mu.Lock()
 	number := uint32(len(s.order) + s.tables)
 	s.mu.Unlock()
-	all := op.NewSparse(op.RowSparse, spec.DType, spec.Shape.Clone())
-	if spec.Init.Scale != 0 {
-		all.Room(spec.Shape[0])
-	}
-	row := all.Row() * spec.DType.Size()
-	for i := range all.Indices {
-		all.Indices[i] = int64(i)
-		spec.Init.Fill(all.Bytes()[i*row:(i+1)*row], spec.DType, number, uint64(i))
-	}
-	value, err := nd.FromContent(all)
+	value, err := spec.Make(number)
 	if err != nil {
 		return fmt.Errorf("kvstore: key %q: %w", key, err)
 	}

@@ -325,16 +325,8 @@ func (n *network) makeRows(elsewhere bool) error {
 // makeRows gives a row_sparse parameter the rows that the servers of a store would make. Number is
 // the number of its key.
 func makeRows(a *nd.Array, in rows.Init, number int) error {
-	c := op.NewSparse(op.RowSparse, a.DType(), a.Shape().Clone())
-	if in.Scale != 0 {
-		c.Room(a.Shape()[0])
-	}
-	row := c.Row() * a.DType().Size()
-	for i := range c.Indices {
-		c.Indices[i] = int64(i)
-		in.Fill(c.Bytes()[i*row:(i+1)*row], a.DType(), uint32(number), uint64(i))
-	}
-	whole, err := nd.FromContent(c, nd.Using(a.Engine()))
+	spec := kvstore.RowsSpec{Shape: a.Shape(), DType: a.DType(), Init: in}
+	whole, err := spec.Make(uint32(number), nd.Using(a.Engine()))
 	if err != nil {
 		return err
 	}
