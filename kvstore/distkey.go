@@ -96,6 +96,18 @@ func (f *failure) noteUnsent(err error) error {
 	return err
 }
 
+// sendable returns the error because of which a push cannot be sent, of an earlier push or of the
+// gradient.
+func (f *failure) sendable(r *engine.Run) error {
+	if err := f.failed(); err != nil {
+		return err
+	}
+	if err := r.Poison(); err != nil {
+		return f.noteUnsent(err)
+	}
+	return nil
+}
+
 // rest waits until the operations on a key are over, and returns the error of a push. Pulls have
 // told their errors to the arrays.
 func (f *failure) rest(ctx context.Context, eng *engine.Engine, turn *engine.Var) error {
@@ -222,11 +234,8 @@ func runExchange(r *engine.Run, done func(error)) {
 func runPush(r *engine.Run) error {
 	x := r.Arg.(*exchange)
 	k := x.key
-	if err := k.failed(); err != nil {
+	if err := k.sendable(r); err != nil {
 		return err
-	}
-	if err := r.Poison(); err != nil { // of the gradient
-		return k.noteUnsent(err)
 	}
 	if x.method.Kind == compress.None {
 		x.copied = append(x.copied[:0], x.value...)

@@ -214,11 +214,8 @@ func (k *distKey) pushRows(priority int, grads []*nd.Array) error {
 func runRowPush(r *engine.Run) error {
 	x := r.Arg.(*rowExchange)
 	k := x.key
-	if err := k.failed(); err != nil {
+	if err := k.sendable(r); err != nil {
 		return err
-	}
-	if err := r.Poison(); err != nil { // of the gradient
-		return k.noteUnsent(err)
 	}
 	x.ids = make([]uint64, 0, len(x.from.Sparse.Indices))
 	for _, id := range x.from.Sparse.Indices {

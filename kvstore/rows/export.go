@@ -24,13 +24,7 @@ type States struct {
 }
 
 // Record returns the bytes of a record.
-func (st *States) Record() int {
-	n := 4
-	for _, w := range st.Widths {
-		n += w
-	}
-	return n
-}
+func (st *States) Record() int { return recordSize(st.Widths) }
 
 // Append appends the encoded states.
 func (st *States) Append(dst []byte) []byte {
@@ -42,9 +36,7 @@ func (st *States) Append(dst []byte) []byte {
 	dst = le.AppendUint64(dst, st.Rows)
 	dst = le.AppendUint64(dst, uint64(len(st.Records)/st.Record()))
 	dst = le.AppendUint32(dst, uint32(len(st.Widths)))
-	for _, w := range st.Widths {
-		dst = le.AppendUint32(dst, uint32(w))
-	}
+	dst = appendWidths(dst, st.Widths)
 	return append(dst, st.Records...)
 }
 
@@ -57,19 +49,9 @@ func ReadStates(from *wire.Source) (st States, err error) {
 	le := binary.LittleEndian
 	st = States{ID: ps.ID{Key: le.Uint32(h), Slice: le.Uint16(h[4:])}, Tag: le.Uint64(h[8:]),
 		Rows: le.Uint64(h[16:])}
-	count, n := le.Uint64(h[24:]), le.Uint32(h[32:])
-	if n > mostStates {
-		return States{}, fmt.Errorf("%w: %d states of a row", ErrState, n)
-	}
-	if h, err = from.Take(4 * uint64(n)); err != nil {
+	count := le.Uint64(h[24:])
+	if st.Widths, err = takeWidths(from, le.Uint32(h[32:])); err != nil {
 		return States{}, fmt.Errorf("%w: %w", ErrState, err)
-	}
-	for ; len(h) > 0; h = h[4:] {
-		w := le.Uint32(h)
-		if w == 0 || w > 1<<28 {
-			return States{}, fmt.Errorf("%w: a state of %d bytes", ErrState, w)
-		}
-		st.Widths = append(st.Widths, int(w))
 	}
 	if count > from.Left()/uint64(st.Record()) {
 		return States{}, fmt.Errorf("%w: %d rows with %d bytes each in %d bytes", ErrState, count,

@@ -48,10 +48,44 @@ func (p *Part) AppendHead(dst []byte, n int, undo bool) []byte {
 	widths, tag := p.Store.States()
 	dst = le.AppendUint64(dst, tag)
 	dst = le.AppendUint32(dst, uint32(len(widths)))
-	for _, w := range widths {
-		dst = le.AppendUint32(dst, uint32(w))
-	}
+	dst = appendWidths(dst, widths)
 	return le.AppendUint64(dst, uint64(n))
+}
+
+// appendWidths appends the bytes of the states of a row.
+func appendWidths(dst []byte, widths []int) []byte {
+	for _, w := range widths {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(w))
+	}
+	return dst
+}
+
+// takeWidths takes n numbers of appendWidths.
+func takeWidths(from *wire.Source, n uint32) (widths []int, err error) {
+	if n > mostStates {
+		return nil, fmt.Errorf("%d states of a row", n)
+	}
+	b, err := from.Take(4 * uint64(n))
+	if err != nil {
+		return nil, err
+	}
+	for ; len(b) > 0; b = b[4:] {
+		w := binary.LittleEndian.Uint32(b)
+		if w == 0 || w > 1<<28 {
+			return nil, fmt.Errorf("a state of %d bytes", w)
+		}
+		widths = append(widths, int(w))
+	}
+	return widths, nil
+}
+
+// recordSize returns the bytes of the number of a row and of its parts.
+func recordSize(widths []int) int {
+	n := 4
+	for _, w := range widths {
+		n += w
+	}
+	return n
 }
 
 // State is a state that Append has written, up to its records, which Part.Take reads.
@@ -93,21 +127,13 @@ func (s *State) read(from *wire.Source, id ps.ID, parts uint16, t dtype.Type) er
 		return err
 	}
 	s.tag = le.Uint64(head)
-	n := uint64(le.Uint32(head[8:]))
-	if n > mostStates {
-		return fmt.Errorf("%d states of a row", n)
-	}
-	if head, err = from.Take(4*n + 8); err != nil {
+	if s.widths, err = takeWidths(from, le.Uint32(head[8:])); err != nil {
 		return err
 	}
-	for i := range n {
-		w := le.Uint32(head[4*i:])
-		if w == 0 || w > 1<<28 {
-			return fmt.Errorf("a state of %d bytes", w)
-		}
-		s.widths = append(s.widths, int(w))
+	if head, err = from.Take(8); err != nil {
+		return err
 	}
-	s.count, s.from = le.Uint64(head[4*n:]), from
+	s.count, s.from = le.Uint64(head), from
 	if s.count > s.Spec.Len() || s.count > from.Left()/uint64(s.record()) {
 		return fmt.Errorf("%d rows of %d, with %d bytes each of %d", s.count, s.Spec.Len(), s.record(),
 			from.Left())
@@ -119,13 +145,7 @@ func (s *State) read(from *wire.Source, id ps.ID, parts uint16, t dtype.Type) er
 const mostStates = 16
 
 // record returns the bytes of a record.
-func (s *State) record() int {
-	n := 4 + s.Spec.Row
-	for _, w := range s.widths {
-		n += w
-	}
-	return n
-}
+func (s *State) record() int { return s.Spec.Row + recordSize(s.widths) }
 
 // pieceSize is about how many bytes of records are read at once.
 const pieceSize = 1 << 20

@@ -95,23 +95,19 @@ func (r *reading) part(c *call, sl *slice, list []wanted) (*part, []wanted) {
 	p.slice, p.flags, p.out, p.kept = sl, wire.FlagRows, r.out, true
 	ids := make([]uint32, 0, len(list))
 	p.index = slices.Grow(p.index, len(list))
-	for len(list) > 0 {
-		place := list[0].place
-		id := uint32(list[0].id / n)
-		switch {
-		case len(ids) > 0 && ids[len(ids)-1] == id:
+	most := max(1, node.RowsLimit/r.key.sparse.Spec.Row) // rows of a message
+	for ; len(list) > 0; list = list[1:] {
+		place, id := list[0].place, uint32(list[0].id/n)
+		if len(ids) > 0 && ids[len(ids)-1] == id {
 			place |= again
-		case (len(ids)+1)*r.key.sparse.Spec.Row > node.RowsLimit && len(ids) > 0:
-			p.payload = wire.AppendIDs(make([]byte, 0, 16+3*len(ids)), ids)
-			r.ks.wantRows(p)
-			return p, list
-		default:
+		} else if len(ids) < most {
 			ids = append(ids, id)
+		} else {
+			break
 		}
 		p.index = append(p.index, place)
-		list = list[1:]
 	}
 	p.payload = wire.AppendIDs(make([]byte, 0, 16+3*len(ids)), ids)
 	r.ks.wantRows(p)
-	return p, nil
+	return p, list
 }

@@ -221,7 +221,7 @@ func (ks *keyset) pullRows(now ps.Time, op RowsPull) (uint64, error) {
 	return r.begin(now, "pull", op.Priority, op.Deadline)
 }
 
-// want sets the versions that a read of rows of a slice needs now.
+// wantRows sets the versions that a read of rows of a slice needs now.
 func (ks *keyset) wantRows(p *part) {
 	t := p.slice.key.sparse.table
 	if t == nil {
