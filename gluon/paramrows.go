@@ -3,6 +3,7 @@ package gluon
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	nd "gomx/ndarray"
@@ -144,10 +145,8 @@ func (c *compiled) pullRows(in []*nd.Array) error {
 			cache = trainer.RowCache{}
 		}
 		ids, err := r.Read(func(v *op.Node) *nd.Array {
-			for k, n := range c.graph.Inputs {
-				if n == v {
-					return in[k]
-				}
+			if k := slices.Index(c.graph.Inputs, v); k >= 0 {
+				return in[k]
 			}
 			return nil
 		}, cache)
@@ -172,14 +171,7 @@ func (c *compiled) reader(i int) *trainer.RowReader {
 	if ok {
 		return r
 	}
-	data := func(v *op.Node) bool {
-		for _, n := range c.graph.Inputs {
-			if n == v {
-				return true
-			}
-		}
-		return false
-	}
+	data := func(v *op.Node) bool { return slices.Contains(c.graph.Inputs, v) }
 	k := c.graph.Captured[i]
 	r, err := trainer.NewRowReader(c.graph.Outputs, k.Node, k.Array.Shape()[0], data,
 		func(*op.Node) op.Storage { return op.Dense })

@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"fmt"
-	"slices"
 
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -61,7 +60,7 @@ func (r *RowReader) Read(value func(v *op.Node) *nd.Array, c RowCache) (ids []in
 			c[u] = list
 		}
 		if ids != nil {
-			list = loop.GroupBy(slices.Concat(ids, list)).Keys
+			list = loop.Merge(ids, list)
 		}
 		ids = list
 	}

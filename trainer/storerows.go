@@ -178,7 +178,7 @@ func (s *Store) PullRows(name string, ids []int64) error {
 	if r.pushed || r.present == nil {
 		r.present, r.pushed = ids, false
 	} else {
-		r.present = loop.GroupBy(slices.Concat(r.present, ids)).Keys
+		r.present = loop.Merge(r.present, ids)
 	}
 	r.next, r.rest = nil, nil
 	w := k.value[0]

@@ -14,18 +14,24 @@ func Retain(out, from *op.Sparse, threads int) {
 	defer placeRoom.Put(room)
 	*room = slices.Grow((*room)[:0], out.N)[:out.N]
 	at := *room
-	Split(threads, out.N, out.N, func(begin, end int) {
-		if from.N > manyRows*out.N {
-			searchRows(at[begin:end], out.Indices[begin:end], from.Indices)
+	FindRows(at, out.Indices[:out.N], from.Indices[:from.N], threads)
+	GatherRows(out.Values(), from.Values(), at, out.Row(), threads)
+}
+
+// FindRows finds the place in list of each wanted row, -1 for none. Both lists ascend; wanted may
+// repeat rows.
+func FindRows(at, wanted, list []int64, threads int) {
+	Split(threads, len(wanted), len(wanted), func(begin, end int) {
+		if len(list) > manyRows*len(wanted) {
+			searchRows(at[begin:end], wanted[begin:end], list)
 			return
 		}
 		first := 0
 		if begin < end {
-			first = Search(from.Indices, out.Indices[begin])
+			first = Search(list, wanted[begin])
 		}
-		mergeRows(at[begin:end], out.Indices[begin:end], from.Indices, first)
+		mergeRows(at[begin:end], wanted[begin:end], list, first)
 	})
-	GatherRows(out.Values(), from.Values(), at, out.Row(), threads)
 }
 
 // manyRows is the number of rows for each wanted one from which on a search finds them faster than
@@ -35,7 +41,7 @@ const manyRows = 16
 // placeRoom has memory for places of rows.
 var placeRoom = sync.Pool{New: func() any { return new([]int64) }}
 
-// searchRows finds the place in list of each wanted row, -1 for none. Both ascend.
+// searchRows is FindRows for a list that is much longer than wanted.
 func searchRows(at, wanted, list []int64) {
 	k := 0
 	for i, r := range wanted {
@@ -46,7 +52,7 @@ func searchRows(at, wanted, list []int64) {
 	}
 }
 
-// mergeRows is searchRows for lists of like lengths, from place k of list on: it walks over both
+// mergeRows is FindRows for lists of like lengths, from place k of list on: it walks over both
 // without branches, which no processor would guess.
 func mergeRows(at, wanted, list []int64, k int) {
 	i := 0

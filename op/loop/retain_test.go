@@ -51,3 +51,28 @@ func TestRetain(t *testing.T) {
 		}
 	}
 }
+
+// TestMerge compares unions of random lists with sorted ones.
+func TestMerge(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 1))
+	list := func() []int64 {
+		a := make([]int64, r.IntN(50))
+		for i := range a {
+			a[i] = r.Int64N(60)
+		}
+		slices.Sort(a)
+		return slices.Compact(a)
+	}
+	for range 200 {
+		a, b := list(), list()
+		want := slices.Concat(a, b)
+		slices.Sort(want)
+		if got := loop.Merge(a, b); !slices.Equal(got, slices.Compact(want)) {
+			t.Fatalf("seed %d: %v and %v: %v, want %v", seed, a, b, got, want)
+		}
+	}
+	if a := list(); !slices.Equal(loop.Merge(a, a), a) {
+		t.Errorf("seed %d: %v with itself", seed, a)
+	}
+}

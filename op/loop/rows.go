@@ -1,6 +1,30 @@
 package loop
 
-import "gomx/op"
+import (
+	"slices"
+
+	"gomx/op"
+)
+
+// Merge returns the numbers of two lists in ascending order, each once. The lists ascend without
+// repetition; the result may be one of them.
+func Merge(a, b []int64) []int64 {
+	if slices.Equal(a, b) {
+		return a
+	}
+	out := make([]int64, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		x, y := a[0], b[0]
+		out = append(out, min(x, y))
+		if x <= y {
+			a = a[1:]
+		}
+		if y <= x {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
 
 // RowSums sums rows of N float32 elements by groups: row To[g] of the output, or row g, is the sum
 // of the items Starts[g] to Starts[g+1]-1 in their order. Item i is Order[i], or i; item k is row

@@ -125,7 +125,7 @@ func newRowStep(in []op.Tensor, lazy bool) *rowStep {
 	rows := stored(grad) // nil: all
 	if !lazy && rows != nil {
 		if w := stored(weight); w != nil {
-			rows = merge(w, rows)
+			rows = loop.Merge(w, rows)
 		} else {
 			rows = nil
 		}
@@ -142,8 +142,8 @@ func newRowStep(in []op.Tensor, lazy bool) *rowStep {
 			}
 		}
 	}
-	for i, t := range in {
-		s.tables = append(s.tables, tableOf(t, rows, i == 1))
+	for _, t := range in {
+		s.tables = append(s.tables, tableOf(t, rows))
 	}
 	return s
 }
@@ -157,16 +157,6 @@ func stored(t op.Tensor) []int64 {
 		return []int64{}
 	}
 	return t.Sparse.Indices
-}
-
-// merge returns the union of ascending lists.
-func merge(a, b []int64) []int64 {
-	if slices.Equal(a, b) {
-		return a
-	}
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // fill adds the rows, all rows if they are nil, that s does not store, as zeros.
@@ -192,7 +182,7 @@ func fill(s *op.Sparse, rows []int64) {
 	}
 	old := op.NewSparse(op.RowSparse, s.DType, s.Shape)
 	loop.CopyStored(old, s)
-	all := merge(old.Indices, rows)
+	all := loop.Merge(old.Indices, rows)
 	s.Room(len(all))
 	copy(s.Indices, all)
 	loop.Retain(s, old, 1)
@@ -200,7 +190,7 @@ func fill(s *op.Sparse, rows []int64) {
 
 // tableOf returns an operand by the rows of a step, nil for all. The gradient need not store them;
 // other operands do.
-func tableOf(t op.Tensor, rows []int64, gradient bool) table {
+func tableOf(t op.Tensor, rows []int64) table {
 	b := table{values: t, row: t.Shape[1:].Size()}
 	if t.Sparse != nil {
 		b.values = t.Sparse.Values()
@@ -209,26 +199,14 @@ func tableOf(t op.Tensor, rows []int64, gradient bool) table {
 	switch {
 	case has == nil:
 		b.at = rows
-		return b
-	case rows != nil && slices.Equal(has, rows):
-		return b
-	}
-	n := t.Shape[0]
-	if rows != nil {
-		n = len(rows)
-	}
-	b.at = make([]int64, n)
-	k := 0
-	for i := range b.at {
-		r := int64(i)
-		if rows != nil {
-			r = rows[i]
+	case rows == nil:
+		b.at = slices.Repeat([]int64{-1}, t.Shape[0])
+		for k, r := range has {
+			b.at[r] = int64(k)
 		}
-		k += loop.Search(has[k:], r)
-		b.at[i] = int64(k)
-		if gradient && (k == len(has) || has[k] != r) {
-			b.at[i] = -1
-		}
+	case !slices.Equal(has, rows):
+		b.at = make([]int64, len(rows))
+		loop.FindRows(b.at, rows, has, 1)
 	}
 	return b
 }
