@@ -133,10 +133,11 @@ func le64(b []byte) (n int64) {
 // elastic is a job whose size the test changes.
 type elastic struct {
 	launch.Local
-	out  safeBuffer
-	dir  string
-	mu   sync.Mutex
-	pids map[wire.Node]int
+	out   safeBuffer
+	dir   string
+	table bool // the network of the job has a table
+	mu    sync.Mutex
+	pids  map[wire.Node]int
 }
 
 func newElastic(t *testing.T, play string) *elastic {

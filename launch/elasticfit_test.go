@@ -23,6 +23,7 @@ import (
 	"gomx/kvstore"
 	"gomx/module"
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gomx/optimizer"
 	sym "gomx/symbol"
 )
@@ -42,11 +43,18 @@ func (o *ordered) Next(ctx context.Context) (*dataio.Batch, error) {
 	return b, err
 }
 
-// elasticNet is the network of elasticPlay.
-func elasticNet() *sym.Symbol {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16},
-		sym.Name("fc1"))
+// elasticNet is the network of elasticPlay, if wanted with a table of which a batch reads some rows.
+func elasticNet(table bool) *sym.Symbol {
+	data := sym.Var("data")
+	x := sym.FullyConnected(data, sym.FullyConnectedParams{NumHidden: 16}, sym.Name("fc1"))
 	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh"))
+	if table {
+		at := sym.PlusScalar(sym.MulScalar(data, sym.ScalarParams{Scalar: 30}),
+			sym.ScalarParams{Scalar: 30})
+		rows := sym.Embedding(sym.Floor(at), sym.EmbeddingParams{InputDim: 60, OutputDim: 4,
+			SparseGrad: true}, sym.Name("table"))
+		x = sym.Concat([]*sym.Symbol{x, sym.Flatten(rows)}, sym.ConcatParams{})
+	}
 	return sym.SoftmaxOutput(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2},
 		sym.Name("fc2")), sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
@@ -57,6 +65,7 @@ func elasticRate() optimizer.Optimizer { return optimizer.SGD{LR: 0.05, Momentum
 
 // elasticPlay trains with Fit, and writes the samples and the outputs of each of its batches.
 func elasticPlay(ctx context.Context) error {
+	op.NoticesTo(func(text string) { fmt.Println("notice:", text) })
 	data, err := fitData(10*elasticBatches, 7)
 	if err != nil {
 		return err
@@ -70,7 +79,7 @@ func elasticPlay(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	m := module.New(elasticNet(), module.Seed(3))
+	m := module.New(elasticNet(os.Getenv("LAUNCH_TEST_TABLE") != ""), module.Seed(3))
 	kv, err := kvstore.Open(ctx, "dist_sync", kvstore.Timeout(60*time.Second))
 	if err != nil {
 		return err
@@ -107,7 +116,7 @@ func elasticPlay(ctx context.Context) error {
 func paramsOf(m *module.Module) uint32 {
 	args, _ := m.Params()
 	var all []float32
-	for _, name := range []string{"fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"} {
+	for _, name := range slices.Sorted(slices.Values(m.ParamNames())) {
 		v, err := args[name].Float32s()
 		if err != nil {
 			return 0
@@ -170,9 +179,17 @@ func (s step) sameRound(o step) bool { return s.epoch == o.epoch && s.batch == o
 // once.
 func TestElasticFit(t *testing.T) {
 	onlyByName(t)
+	t.Run("dense", func(t *testing.T) { fitElastic(t, false) })
+	t.Run("table", func(t *testing.T) { fitElastic(t, true) })
+}
+
+func fitElastic(t *testing.T, table bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	e := newElastic(t, "elastic fit")
+	if table {
+		e.table, e.Env = true, append(e.Env, "LAUNCH_TEST_TABLE=1")
+	}
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	e.size(ctx, t, 2, 2)
@@ -182,6 +199,9 @@ func TestElasticFit(t *testing.T) {
 	e.stop(t, 0)
 	if err := <-done; err != nil {
 		t.Fatalf("%v\n%s", err, tail(e.out.String(), 80))
+	}
+	if strings.Contains(e.out.String(), "as a whole") {
+		t.Errorf("the table is not kept by rows\n%s", e.out.String())
 	}
 	list := e.steps(t)
 	e.check(t, list, 3)
@@ -210,7 +230,7 @@ func sizeOfRound(list []step) (n int) {
 func (e *elastic) check(t *testing.T, list []step, workers int) {
 	t.Helper()
 	eachOnce(t, list)
-	outcome := fmt.Sprintf("] outcome %08x\n", replay(t, list))
+	outcome := fmt.Sprintf("] outcome %08x\n", e.replay(t, list))
 	if n := strings.Count(e.out.String(), outcome); n != workers {
 		t.Errorf("%d workers print %q, want %d\n%s", n, outcome, workers, tail(e.out.String(), 40))
 	}
@@ -295,14 +315,14 @@ func eachOnce(t *testing.T, list []step) {
 }
 
 // replay trains on the samples in one process, and returns the checksum of the parameters.
-func replay(t *testing.T, list []step) uint32 {
+func (e *elastic) replay(t *testing.T, list []step) uint32 {
 	t.Helper()
 	ctx := t.Context()
 	data, err := fitData(10*elasticBatches, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := module.New(elasticNet(), module.Seed(3))
+	m := module.New(elasticNet(e.table), module.Seed(3))
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -313,7 +333,7 @@ func replay(t *testing.T, list []step) uint32 {
 	must(m.InitParams(initializer.Xavier{}))
 	must(m.InitOptimizer(elasticRate()))
 	args, _ := m.Params()
-	names := []string{"fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"}
+	names := m.ParamNames()
 	for _, name := range names {
 		args[name] = args[name].Copy()
 	}
@@ -337,7 +357,7 @@ func replay(t *testing.T, list []step) uint32 {
 				if sum[name] == nil {
 					sum[name] = g.Copy()
 				} else {
-					sum[name].AddInPlace(g)
+					sum[name] = sum[name].Add(g)
 				}
 			}
 		}
@@ -347,9 +367,9 @@ func replay(t *testing.T, list []step) uint32 {
 			u.SetRescale(1 / float64(10*began))
 			if g := list[i].group; g != began {
 				if n < g {
-					sum[name].AddInPlace(nd.Zeros(sum[name].Shape()))
+					sum[name] = sum[name].Add(nd.ZerosOf(sum[name].Storage(), sum[name].Shape()))
 				}
-				sum[name].MulScalarInPlace(float64(began) / float64(g))
+				sum[name] = sum[name].MulScalar(float64(began) / float64(g))
 			}
 			must(u.Update(k, args[name], sum[name]))
 			must(args[name].Wait(ctx))
