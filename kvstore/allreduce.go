@@ -96,7 +96,7 @@ func (s *allreduce) init(ctx context.Context, key string, value *nd.Array, added
 	if value == nil {
 		return fmt.Errorf("kvstore: no value for key %q", key)
 	}
-	b := make([]byte, value.Bytes())
+	b := initialBytes(value.Bytes())
 	if err := value.ReadBytes(ctx, b); err != nil {
 		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
 	}
@@ -118,6 +118,7 @@ func (s *allreduce) init(ctx context.Context, key string, value *nd.Array, added
 	if err := s.agreeOn(ctx, k, b); err != nil {
 		return k.fail("Init", err)
 	}
+	initials.Put(&b)
 	return nil
 }
 

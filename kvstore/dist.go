@@ -114,13 +114,30 @@ func (s *dist) init(ctx context.Context, key string, value *nd.Array, added bool
 	if value.Storage() == nd.RowSparse && !added {
 		return s.initStored(ctx, key, value)
 	}
-	b := make([]byte, value.Bytes())
+	b := initialBytes(value.Bytes())
 	if err := value.ReadBytes(ctx, b); err != nil {
 		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
 	}
 	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(),
 		eng: value.Engine(), keyKind: keyKind{added: added}}
-	return s.create(ctx, k, worker.KeySpec{Direct: !s.sync}, b)
+	err := s.create(ctx, k, worker.KeySpec{Direct: !s.sync}, b)
+	if err == nil {
+		initials.Put(&b)
+	}
+	return err
+}
+
+// initials has memory for the initial values of keys, *[]byte, so that values of one key after the
+// other do not become garbage. A call that has failed may still read its values: they do not come
+// back.
+var initials sync.Pool
+
+// initialBytes returns memory for n bytes, whose content is undefined.
+func initialBytes(n int) []byte {
+	if b, _ := initials.Get().(*[]byte); b != nil && cap(*b) >= n {
+		return (*b)[:n]
+	}
+	return make([]byte, n)
 }
 
 // create makes a key and tells the servers.

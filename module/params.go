@@ -172,17 +172,24 @@ func initAttrs(s *sym.Symbol) map[string]string {
 // initialize fills one array, which d describes but for its shape.
 func initialize(a *nd.Array, d initializer.Desc, init initializer.Initializer) (err error) {
 	defer op.Recover(&err)
-	values := make([]float32, a.Size())
 	d.Shape = a.Shape()
+	if a.DType() == dtype.Float32 {
+		return nd.Build(a, func(b []byte) error {
+			return initializer.Fill(init, d, floats(b))
+		})
+	}
+	values := make([]float32, a.Size())
 	if err := initializer.Fill(init, d, values); err != nil {
 		return err
 	}
-	if a.DType() == dtype.Float32 {
-		return a.WriteBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))),
-			4*len(values)))
-	}
 	nd.FromSlice(values, a.Shape()...).AsType(a.DType()).To(a.Device()).CopyInto(a)
 	return nil
+}
+
+// floats returns the memory of an array as numbers, all of them 0.
+func floats(b []byte) []float32 {
+	clear(b)
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
 // Params returns the parameters and auxiliary states by name. The arrays are the module's own: they

@@ -259,6 +259,32 @@ func (a *Array) Mat() (*mat.Dense, error) {
 	return mat.NewDense(rows, cols, v), nil
 }
 
+// Build waits for pending operations on a and lets f write its values, which are undefined before.
+// f gets the memory of a itself if a is a dense array of the processor: nothing may use a until f
+// returns.
+func Build(a *Array, f func(values []byte) error) error {
+	if b := a.own(); b != nil &&
+		a.mem("Build").eng.WaitWrite(context.Background(), a.Var()) == nil {
+		defer runtime.KeepAlive(a)
+		a.Touch()
+		return f(b)
+	}
+	b := make([]byte, a.Bytes())
+	if err := f(b); err != nil {
+		return err
+	}
+	return a.WriteBytes(b)
+}
+
+// own returns the memory of a, nil if the processor cannot use it as dense values.
+func (a *Array) own() []byte {
+	c, err := a.stored("Build")
+	if err != nil || c.storage() != op.Dense || c.dev.Kind != device.KindCPU {
+		return nil
+	}
+	return unsafe.Slice((*byte)(a.Pointer()), a.Bytes())
+}
+
 // transfer is a copy between an array and memory of the program. The engine must not touch the
 // program's memory after the caller has returned. So the first of two events decides: the engine
 // starts the copy, or the caller's context ends and cancels the copy.
