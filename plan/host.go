@@ -17,6 +17,9 @@ type Host struct {
 	// Codecs has the times per element of a compressed gradient, by the name of the code.
 	Codecs map[string]Codec `json:"codecs"`
 	Copy   float64          `json:"copy"` // bytes per second of a copy in memory
+	// Beside is the factor by which kernels take longer in a worker of a job with servers: messages
+	// take their caches, and their threads are moved between cores. 0 means 1.
+	Beside float64 `json:"beside"`
 	// Crowd is the factor by which threads take longer when more of them want to run than there are
 	// cores: switches between them, cold caches, and cores that are idle because the threads cannot
 	// be divided evenly. 0 means 1.

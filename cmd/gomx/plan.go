@@ -51,7 +51,7 @@ job that fits into the machines.
 MODEL is a -symbol.json file, a name of gomx zoo list, or one of lenet, lstm and resnet18-small. The
 first extent of a shape is the batch of one worker.
 
-The first run measures this machine for some seconds, and each network for some steps. The results
+The first run measures this machine for some minutes, and each network for some steps. The results
 are kept in the folder of --cache until the processor or the version of gomx changes. The machines
 of the job are taken to be as fast as this one. Their link is the loopback of this machine if there
 is one of them, else the link of --link, over which messages are encrypted.
@@ -135,7 +135,8 @@ func (f *planFlags) open() (c *measure.Cache, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &measure.Measurer{Program: []string{exe, measure.NodeCommand}, Dir: dir}
+	m := &measure.Measurer{Program: []string{exe, measure.NodeCommand}, Dir: dir,
+		Report: func(text string) { fmt.Fprintln(os.Stderr, "measuring", text) }}
 	if c, err = m.Open(folder, version+revision(), f.refresh); err != nil {
 		os.RemoveAll(dir)
 		return nil, nil, err

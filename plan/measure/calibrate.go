@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -33,6 +34,7 @@ func (m *Measurer) Host(ctx context.Context, version string) (*plan.Host, error)
 	h := &plan.Host{Processor: processorModel(), Cores: runtime.NumCPU(), Version: version,
 		Ways: map[string]*plan.Way{}, Codecs: map[string]plan.Codec{}}
 	for _, c := range calibrated {
+		m.report("messages by %s with %d workers", c.way, c.workers)
 		if err := m.way(ctx, h, c.way, c.workers); err != nil {
 			return nil, fmt.Errorf("%s, %d workers: %w", c.way, c.workers, err)
 		}
@@ -40,21 +42,20 @@ func (m *Measurer) Host(ctx context.Context, version string) (*plan.Host, error)
 	if err := m.rings(ctx, h); err != nil {
 		return nil, err
 	}
+	if err := m.memory(ctx, h); err != nil {
+		return nil, err
+	}
 	h.Copy = copyRate()
 	if err := codecs(h); err != nil {
 		return nil, err
 	}
-	return h, m.crowd(ctx, h)
+	return h, m.factors(ctx, h)
 }
 
 // way measures the messages between servers and workers on one way.
 func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers int) error {
-	lines, err := m.run(ctx, jobSpec{workers: workers, servers: 1, way: name,
+	list, err := m.phases(ctx, jobSpec{workers: workers, servers: 1, way: name,
 		task: task{Kind: taskStore, Store: "dist_sync", Phases: phases}})
-	if err != nil {
-		return err
-	}
-	list, err := phasesOf(lines)
 	if err != nil {
 		return err
 	}
@@ -73,10 +74,6 @@ func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers i
 		if i < firstCounted {
 			continue
 		}
-		if name == plan.WayShared {
-			h.Memory = append(h.Memory, plan.MemoryPoint{Workers: workers, Keys: float64(f.Keys),
-				Store: float64(f.Worker), Server: float64(f.Server)})
-		}
 		p := plan.Point{Workers: workers, Bytes: float64(phases[i].Bytes),
 			Worker: f.Workers / float64(workers), Server: f.Servers}
 		if sizes[phases[i].Bytes] { // the later phase exceeds the caches
@@ -94,26 +91,26 @@ const (
 	computeWarm    = 3
 	computeSeconds = 1.0 // of the steps that are measured together
 	computeProfile = 8   // steps whose segments are timed
+	computeRounds  = 3   // measurements; the fastest counts
 )
 
 // Compute compiles a network and measures its steps: alone, and on all cores at the same time.
 func (m *Measurer) Compute(ctx context.Context, s *sym.Symbol, shapes map[string]dtype.Shape,
 	threads int) (*plan.Network, *plan.Compute, error) {
+	m.report("kernels of a network on %d threads", threads)
 	n, err := plan.Describe(s, plan.Training{Shapes: shapes, Threads: threads})
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := s.JSON()
+	net, err := m.network(s, shapes)
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := m.symbolFile(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	t := task{Kind: taskCompute, Network: network{file, shapes}, Threads: threads,
+	t := task{Kind: taskCompute, Network: net, Threads: threads,
 		Warm: computeWarm, Seconds: computeSeconds, Profile: computeProfile}
-	alone, err := m.alone(ctx, t, 1)
+	alone, err := m.alone(ctx, t, 1, func(a, b []computeFigures) int {
+		return cmp.Compare(a[0].Wall, b[0].Wall)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,16 +120,13 @@ func (m *Measurer) Compute(ctx context.Context, s *sym.Symbol, shapes map[string
 	c.Jitter = spread(f.Each)
 	if cores := runtime.NumCPU() / threads; cores > 1 {
 		t.Steps, t.Profile = f.Steps, 0
-		all, err := m.alone(ctx, t, cores)
+		all, err := m.alone(ctx, t, cores, func(a, b []computeFigures) int {
+			return cmp.Compare(busy(a), busy(b))
+		})
 		if err != nil {
 			return nil, nil, err
 		}
-		// Processor time does not depend on other programs, which may take cores away.
-		busy := 0.0
-		for i := range all {
-			busy += all[i].CPU / float64(cores)
-		}
-		slowest := min(1, f.CPU/busy)
+		slowest := min(1, f.CPU/busy(all))
 		c.Speeds = nil
 		for i := range runtime.NumCPU() {
 			share := float64(i) / float64(max(1, runtime.NumCPU()-1))
@@ -140,6 +134,15 @@ func (m *Measurer) Compute(ctx context.Context, s *sym.Symbol, shapes map[string
 		}
 	}
 	return n, c, nil
+}
+
+// busy returns the mean processor time of a step. It does not depend on other programs, which may
+// take cores away.
+func busy(list []computeFigures) (seconds float64) {
+	for i := range list {
+		seconds += list[i].CPU / float64(len(list))
+	}
+	return seconds
 }
 
 // scale takes over the times of the segments, scaled so that together they take as long as a step

@@ -24,8 +24,8 @@ var checked = struct {
 
 // Settings of the check.
 const (
-	checkRounds  = 3   // jobs of each configuration; the median counts
-	checkSeconds = 4.0 // measured time of a job
+	checkRounds  = 4   // jobs of each configuration; the fastest counts, and the median of the memory
+	checkSeconds = 3.0 // measured time of a job
 	checkWarm    = 4   // steps before the measured ones
 )
 
@@ -49,8 +49,9 @@ func (c *Cache) Check(ctx context.Context, out io.Writer) error {
 		predictions[i] = x.p
 	}
 	fmt.Fprintln(out, "measured:")
-	for range checkRounds {
+	for round := range checkRounds {
 		for _, x := range list {
+			c.m.report("%s, %s, job %d of %d", x.model, x.name(), round+1, checkRounds)
 			if err := x.measure(ctx, c.m, checkSeconds); err != nil {
 				return fmt.Errorf("%s, %s: %w", x.model, x.name(), err)
 			}
@@ -60,7 +61,9 @@ func (c *Cache) Check(ctx context.Context, out io.Writer) error {
 	for _, x := range list {
 		x.print(out)
 		errs = append(errs, math.Abs(x.off()))
-		memory = append(memory, x.memoryErrors()...)
+		for _, off := range x.memoryOff() {
+			memory = append(memory, math.Abs(off))
+		}
 	}
 	fmt.Fprintf(out, "memory: worst %.1f %%, median %.1f %%\n", 100*slices.Max(memory),
 		100*median(memory))
@@ -76,8 +79,8 @@ type checkCase struct {
 	network network
 	p       *plan.Prediction
 	rates   []float64 // measured samples per second
-	worker  int64     // largest measured memory of a worker
-	server  int64
+	workers []float64 // measured memory of the worker that needs most, in bytes
+	servers []float64 // measured memory of the server, in bytes; 0 without servers
 }
 
 // name describes the job.
@@ -93,11 +96,7 @@ func (c *Cache) predictions(ctx context.Context, h *plan.Host) (list []*checkCas
 	for _, name := range checked.models {
 		model, _ := plan.FindModel(name)
 		s := model.Symbol()
-		text, err := s.JSON()
-		if err != nil {
-			return nil, nil, err
-		}
-		file, err := c.m.symbolFile(text)
+		net, err := c.m.network(s, model.Shapes)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -120,8 +119,7 @@ func (c *Cache) predictions(ctx context.Context, h *plan.Host) (list []*checkCas
 				if err != nil {
 					return nil, nil, err
 				}
-				list = append(list, &checkCase{model: name, network: network{file, model.Shapes},
-					p: p})
+				list = append(list, &checkCase{model: name, network: net, p: p})
 			}
 		}
 	}
@@ -137,40 +135,49 @@ func (x *checkCase) measure(ctx context.Context, m *Measurer, seconds float64) e
 	if err != nil {
 		return err
 	}
-	rate := 0.0
+	rate, worker, server := 0.0, int64(0), int64(0)
 	for _, line := range lines {
 		var f trainFigures
 		if err := json.Unmarshal(line, &f); err != nil {
 			return err
 		}
 		rate += float64(f.Samples) / f.Seconds
-		x.worker, x.server = max(x.worker, f.Worker), max(x.server, f.Server)
+		worker, server = max(worker, f.Worker), max(server, f.Server)
 	}
+	x.workers = append(x.workers, float64(worker))
+	x.servers = append(x.servers, float64(server))
 	x.rates = append(x.rates, rate)
 	return nil
 }
 
-// off returns the relative error of the predicted throughput.
-func (x *checkCase) off() float64 { return x.p.Throughput/median(x.rates) - 1 }
+// rate returns the measured throughput. Other programs of the machine only slow jobs down.
+func (x *checkCase) rate() float64 { return slices.Max(x.rates) }
 
-// memoryErrors returns the relative errors of the predicted memory, without their signs.
-func (x *checkCase) memoryErrors() []float64 {
-	list := []float64{math.Abs(float64(x.p.Memory.Worker)/float64(x.worker) - 1)}
-	if x.server > 0 {
-		list = append(list, math.Abs(float64(x.p.Memory.Server())/float64(x.server)-1))
+// off returns the relative error of the predicted throughput.
+func (x *checkCase) off() float64 { return x.p.Throughput/x.rate() - 1 }
+
+// memoryOff returns the relative errors of the predicted memory of the worker and, if there is one,
+// of the server.
+func (x *checkCase) memoryOff() []float64 {
+	list := []float64{float64(x.p.Memory.Worker)/median(x.workers) - 1}
+	if server := median(x.servers); server > 0 {
+		list = append(list, float64(x.p.Memory.Server())/server-1)
 	}
 	return list
 }
 
 // print writes the line of a configuration.
 func (x *checkCase) print(out io.Writer) {
-	fmt.Fprintf(out, "%-14s %-20s %9.1f samples/s, predicted %9.1f (%+.1f %%)  worker %.1f MiB, "+
-		"predicted %.1f (%+.1f %%)", x.model, x.name(), median(x.rates), x.p.Throughput,
-		100*x.off(), mib(x.worker), mib(x.p.Memory.Worker),
-		100*(float64(x.p.Memory.Worker)/float64(x.worker)-1))
-	if x.server > 0 {
-		fmt.Fprintf(out, "  server %.1f MiB, predicted %.1f (%+.1f %%)", mib(x.server),
-			mib(x.p.Memory.Server()), 100*(float64(x.p.Memory.Server())/float64(x.server)-1))
+	fmt.Fprintf(out, "%-14s %-20s %9.1f samples/s, predicted %9.1f (%+.1f %%)", x.model, x.name(),
+		x.rate(), x.p.Throughput, 100*x.off())
+	parts := []struct {
+		name                string
+		measured, predicted float64
+	}{{"worker", median(x.workers), float64(x.p.Memory.Worker)},
+		{"server", median(x.servers), float64(x.p.Memory.Server())}}
+	for i, off := range x.memoryOff() {
+		fmt.Fprintf(out, "  %s %.1f MiB, predicted %.1f (%+.1f %%)", parts[i].name,
+			parts[i].measured/(1<<20), parts[i].predicted/(1<<20), 100*off)
 	}
 	fmt.Fprintln(out)
 }

@@ -9,19 +9,41 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"gomx/dtype"
 	"gomx/kvstore/wire"
 	"gomx/launch"
 	"gomx/plan"
+	sym "gomx/symbol"
 )
 
 // Measurer runs measurements.
 type Measurer struct {
 	Program []string // command line of this program up to the task; NodeCommand is its end
 	Dir     string   // folder for temporary files
+	// Once measures everything once, and the memory of two sizes alone. The result is rough.
+	Once bool
+	// Report, if set, gets a line of text before each measurement.
+	Report func(text string)
+}
+
+// times returns the number of repetitions.
+func (m *Measurer) times(n int) int {
+	if m.Once {
+		return 1
+	}
+	return n
+}
+
+// report announces a measurement.
+func (m *Measurer) report(format string, args ...any) {
+	if m.Report != nil {
+		m.Report(fmt.Sprintf(format, args...))
+	}
 }
 
 // jobSpec is a job of real processes.
@@ -112,9 +134,29 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// alone runs processes of a task that do not belong to a job, and returns their figures. The
-// processes begin to measure at the same time.
-func (m *Measurer) alone(ctx context.Context, t task, count int) ([]computeFigures, error) {
+// alone runs processes of a task that do not belong to a job, several times. It returns the figures
+// that come first in an order, with the median of the memory of the first process.
+func (m *Measurer) alone(ctx context.Context, t task, count int,
+	order func(a, b []computeFigures) int) ([]computeFigures, error) {
+	rounds := make([][]computeFigures, m.times(computeRounds))
+	for i := range rounds {
+		var err error
+		if rounds[i], err = m.aloneOnce(ctx, t, count); err != nil {
+			return nil, err
+		}
+	}
+	var memory []float64
+	for _, list := range rounds {
+		memory = append(memory, float64(list[0].Memory))
+	}
+	slices.SortFunc(rounds, order)
+	list := rounds[0]
+	list[0].Memory = int64(median(memory))
+	return list, nil
+}
+
+// aloneOnce runs the processes once. They begin to measure at the same time.
+func (m *Measurer) aloneOnce(ctx context.Context, t task, count int) ([]computeFigures, error) {
 	ctx, cancel := context.WithTimeout(ctx, jobTime)
 	defer cancel()
 	text, err := json.Marshal(&t)
@@ -188,15 +230,19 @@ func (c *child) read(v any) error {
 	return nil
 }
 
-// symbolFile writes the file of a symbol and returns its name.
-func (m *Measurer) symbolFile(data []byte) (string, error) {
+// network writes the file of a symbol.
+func (m *Measurer) network(s *sym.Symbol, shapes map[string]dtype.Shape) (network, error) {
+	data, err := s.JSON()
+	if err != nil {
+		return network{}, err
+	}
 	f, err := os.CreateTemp(m.Dir, "plan-*-symbol.json")
 	if err != nil {
-		return "", err
+		return network{}, err
 	}
 	_, err = f.Write(data)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
-	return filepath.Clean(f.Name()), err
+	return network{filepath.Clean(f.Name()), shapes}, err
 }

@@ -35,7 +35,7 @@ func measurer(t *testing.T) *measure.Measurer {
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
 		t.Skip("measurements read /proc, which this system does not have")
 	}
-	return &measure.Measurer{Program: []string{exe, measure.NodeCommand}, Dir: t.TempDir()}
+	return &measure.Measurer{Program: []string{exe, measure.NodeCommand}, Dir: t.TempDir(), Once: true}
 }
 
 // tiny is a network that is measured in no time.

@@ -20,29 +20,19 @@ var ringJobs = []struct {
 	workers int
 }{{plan.WayShared, 1}, {plan.WayShared, 3}, {plan.WayTCP, 3}, {plan.WayBulk, 3}, {plan.WayCurve, 3}}
 
-// rings measures the messages of the allreduce store, its optimizer and its memory.
+// rings measures the messages of the allreduce store and its optimizer.
 func (m *Measurer) rings(ctx context.Context, h *plan.Host) error {
 	for _, j := range ringJobs {
-		lines, err := m.run(ctx, jobSpec{workers: j.workers, way: j.way,
+		m.report("messages of %s by %s with %d workers", plan.StoreRing, j.way, j.workers)
+		list, err := m.phases(ctx, jobSpec{workers: j.workers, way: j.way,
 			task: task{Kind: taskStore, Store: plan.StoreRing, Phases: ringPhases}})
 		if err != nil {
 			return fmt.Errorf("%s, %s, %d workers: %w", plan.StoreRing, j.way, j.workers, err)
-		}
-		list, err := phasesOf(lines)
-		if err != nil {
-			return err
 		}
 		if j.workers == 1 {
 			h.Updates = updatesOf(list)
 		} else {
 			h.Ways[j.way].Rings = ringsOf(list, h.Updates, j.workers)
-		}
-		if j.way != plan.WayShared {
-			continue
-		}
-		for _, f := range list[1:] {
-			h.RingMemory = append(h.RingMemory, plan.MemoryPoint{Workers: j.workers,
-				Keys: float64(f.Keys), Store: float64(f.Worker)})
 		}
 	}
 	return nil

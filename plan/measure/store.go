@@ -26,29 +26,34 @@ type phaseFigures struct {
 	Wall    float64 `json:"wall"`
 	Workers float64 `json:"workers"` // processor seconds of all workers
 	Servers float64 `json:"servers"` // of all servers
-	Worker  int64   `json:"worker"`  // peak memory that the store adds to this worker
-	Server  int64   `json:"server"`  // peak memory of server 0
-	Keys    int64   `json:"keys"`    // bytes of all keys so far
 }
 
-// phasesOf reads the output of the workers. Worker 0 tells the times of all; the memory is that of
-// the worker that needs most.
-func phasesOf(lines []json.RawMessage) (list []phaseFigures, err error) {
-	for rank, line := range lines {
-		var own []phaseFigures
-		if err := json.Unmarshal(line, &own); err != nil {
+// storeRounds are the jobs that measure the phases of a store. The least times count: other programs
+// only add to them.
+const storeRounds = 3
+
+// phases measures the phases of a store. Worker 0 tells the times of all.
+func (m *Measurer) phases(ctx context.Context, j jobSpec) ([]phaseFigures, error) {
+	rounds := make([][]phaseFigures, m.times(storeRounds))
+	for i := range rounds {
+		lines, err := m.run(ctx, j)
+		if err != nil {
 			return nil, err
 		}
-		if rank == 0 {
-			list = own
+		if err := json.Unmarshal(lines[0], &rounds[i]); err != nil {
+			return nil, err
 		}
-		if len(own) != len(list) {
-			return nil, fmt.Errorf("measure: worker %d has figures of %d phases, want %d", rank,
-				len(own), len(list))
-		}
-		for i := range own {
-			list[i].Worker = max(list[i].Worker, own[i].Worker)
-			list[i].Server = max(list[i].Server, own[i].Server)
+	}
+	list := rounds[0]
+	for i := range list {
+		for _, field := range []func(f *phaseFigures) *float64{
+			func(f *phaseFigures) *float64 { return &f.Wall },
+			func(f *phaseFigures) *float64 { return &f.Workers },
+			func(f *phaseFigures) *float64 { return &f.Servers },
+		} {
+			for _, round := range rounds[1:] {
+				*field(&list[i]) = min(*field(&list[i]), *field(&round[i]))
+			}
 		}
 	}
 	return list, nil
@@ -57,11 +62,8 @@ func phasesOf(lines []json.RawMessage) (list []phaseFigures, err error) {
 // storeRun measures the messages of a store.
 type storeRun struct {
 	*process
-	kv     *kvstore.KV
-	base   int64 // memory of the process without a store
-	arrays int64
-	keys   int64
-	pids   [2][]int // of workers and of servers
+	kv   *kvstore.KV
+	pids [2][]int // of workers and of servers
 }
 
 // Roles of processes in storeRun.pids.
@@ -73,9 +75,6 @@ const (
 // store runs the phases of a task.
 func (p *process) store(ctx context.Context) (err error) {
 	r := &storeRun{process: p}
-	if r.base, err = peakMemory(os.Getpid()); err != nil {
-		return err
-	}
 	if r.kv, err = kvstore.Open(ctx, p.Store); err != nil {
 		return err
 	}
@@ -91,6 +90,65 @@ func (p *process) store(ctx context.Context) (err error) {
 		return err
 	}
 	return r.kv.Close()
+}
+
+// phase makes the keys of a phase and measures their rounds.
+func (r *storeRun) phase(ctx context.Context, number int) (f phaseFigures, err error) {
+	ph := r.Phases[number]
+	g := &keyGroup{single: ph.Single}
+	for i := range ph.Keys {
+		g.add(fmt.Sprintf("phase%d-%d", number, i), ph.Bytes)
+	}
+	if err := g.begin(ctx, r.kv); err != nil {
+		return f, err
+	}
+	for range max(2, ph.Rounds/5) {
+		if err := g.round(ctx); err != nil {
+			return f, err
+		}
+	}
+	if err := r.kv.Barrier(ctx); err != nil {
+		return f, err
+	}
+	before, err := r.spent()
+	if err != nil {
+		return f, err
+	}
+	start := time.Now()
+	for range ph.Rounds {
+		if err := g.round(ctx); err != nil {
+			return f, err
+		}
+	}
+	if err := r.kv.Barrier(ctx); err != nil {
+		return f, err
+	}
+	each := float64(ph.Rounds * ph.Keys)
+	f.Wall = time.Since(start).Seconds() / each
+	after, err := r.spent()
+	if err != nil {
+		return f, err
+	}
+	f.Workers = (after[roleWorker] - before[roleWorker]) / each
+	f.Servers = (after[roleServer] - before[roleServer]) / each
+	return f, nil
+}
+
+// spent returns the processor seconds of the workers and of the servers so far.
+func (r *storeRun) spent() (seconds [2]float64, err error) {
+	if err := r.findProcesses(); err != nil {
+		return seconds, err
+	}
+	for role, list := range r.pids {
+		for _, pid := range list {
+			s, err := processorTime(pid)
+			if err != nil {
+				return seconds, err
+			}
+			seconds[role] += s
+		}
+	}
+	return seconds, nil
 }
 
 // findProcesses reads the ids of the processes of the job, which the parent has written.
@@ -117,118 +175,47 @@ func (r *storeRun) findProcesses() error {
 	}
 }
 
-// phase makes the keys of a phase and measures their rounds.
-func (r *storeRun) phase(ctx context.Context, number int) (f phaseFigures, err error) {
-	ph := r.Phases[number]
-	var grads, outs []*nd.Array
-	name := func(i int) string { return fmt.Sprintf("phase%d-%d", number, i) }
-	for i := range ph.Keys {
-		shape := nd.Shape{int(ph.Bytes / 4)}
-		g, o := nd.Full(1e-3, shape), nd.Zeros(shape)
-		if err := r.kv.Init(ctx, name(i), o); err != nil {
-			return f, err
-		}
-		grads, outs = append(grads, g), append(outs, o)
-		r.arrays += 2 * ph.Bytes
-		r.keys += ph.Bytes
-	}
-	if err := r.kv.SetOptimizer(ctx, optimizer.SGD{LR: 1e-3}); err != nil {
-		return f, err
-	}
-	round := func() error {
-		for i := ph.Keys - 1; i >= 0; i-- {
-			if err := r.kv.PushPull(name(i), -i, grads[i:i+1], outs[i:i+1]); err != nil {
-				return err
-			}
-			if ph.Single {
-				if err := outs[i].Wait(ctx); err != nil {
-					return err
-				}
-			}
-		}
-		return nd.WaitAll(ctx)
-	}
-	for range max(2, ph.Rounds/5) {
-		if err := round(); err != nil {
-			return f, err
-		}
-	}
-	if err := r.kv.Barrier(ctx); err != nil {
-		return f, err
-	}
-	before, err := r.spent()
-	if err != nil {
-		return f, err
-	}
-	start := time.Now()
-	for range ph.Rounds {
-		if err := round(); err != nil {
-			return f, err
-		}
-	}
-	if err := r.kv.Barrier(ctx); err != nil {
-		return f, err
-	}
-	each := float64(ph.Rounds * ph.Keys)
-	f.Wall = time.Since(start).Seconds() / each
-	after, err := r.spent()
-	if err != nil {
-		return f, err
-	}
-	f.Workers = (after[roleWorker] - before[roleWorker]) / each
-	f.Servers = (after[roleServer] - before[roleServer]) / each
-	if err := r.late(ctx, round); err != nil {
-		return f, err
-	}
-	return f, r.memory(&f)
+// keyGroup is keys of a store that are pushed and pulled together.
+type keyGroup struct {
+	kv          *kvstore.KV
+	single      bool // every key waits for the one before
+	names       []string
+	grads, outs []*nd.Array
 }
 
-// lateTime is the time by which one worker comes later than all others.
-const lateTime = 150 * time.Millisecond
+// add makes the arrays of a key.
+func (g *keyGroup) add(name string, bytes int64) {
+	shape := nd.Shape{int(bytes / 4)}
+	g.names = append(g.names, name)
+	g.grads = append(g.grads, nd.Full(1e-3, shape))
+	g.outs = append(g.outs, nd.Full(1e-3, shape))
+}
 
-// late runs rounds in which each worker in turn lets the others wait. The memory of a store is
-// largest then, and workers of real jobs do not end their steps together.
-func (r *storeRun) late(ctx context.Context, round func() error) error {
-	if r.job.Workers() == 1 {
-		return nil
+// begin makes the keys. The pages of all arrays have memory then, as in a module.
+func (g *keyGroup) begin(ctx context.Context, kv *kvstore.KV) error {
+	g.kv = kv
+	if err := nd.WaitAll(ctx); err != nil {
+		return err
 	}
-	for rank := range r.job.Workers() {
-		if r.job.Rank() == rank {
-			time.Sleep(lateTime)
-		}
-		if err := round(); err != nil {
+	for i, name := range g.names {
+		if err := g.kv.Init(ctx, name, g.outs[i]); err != nil {
 			return err
 		}
 	}
-	return r.kv.Barrier(ctx)
+	return g.kv.SetOptimizer(ctx, optimizer.SGD{LR: 1e-3})
 }
 
-// memory reads the memory of this worker and of server 0.
-func (r *storeRun) memory(f *phaseFigures) (err error) {
-	if f.Worker, err = peakMemory(os.Getpid()); err != nil {
-		return err
-	}
-	f.Worker -= r.arrays + r.base
-	f.Keys = r.keys
-	if len(r.pids[roleServer]) > 0 {
-		f.Server, err = peakMemory(r.pids[roleServer][0])
-	}
-	return err
-}
-
-// spent returns the processor seconds of the workers and of the servers so far.
-func (r *storeRun) spent() (seconds [2]float64, err error) {
-	if err := r.findProcesses(); err != nil {
-		return seconds, err
-	}
-	for role, list := range r.pids {
-		for _, pid := range list {
-			s, err := processorTime(pid)
-			if err != nil {
-				return seconds, err
+// round pushes and pulls all keys.
+func (g *keyGroup) round(ctx context.Context) error {
+	for i := len(g.names) - 1; i >= 0; i-- {
+		if err := g.kv.PushPull(g.names[i], -i, g.grads[i:i+1], g.outs[i:i+1]); err != nil {
+			return err
+		}
+		if g.single {
+			if err := g.outs[i].Wait(ctx); err != nil {
+				return err
 			}
-			seconds[role] += s
 		}
 	}
-	return seconds, nil
+	return nd.WaitAll(ctx)
 }

@@ -33,6 +33,7 @@ type task struct {
 	Seconds float64  `json:"seconds,omitempty"`
 	Profile int      `json:"profile,omitempty"` // steps whose segments are timed
 	Phases  []phase  `json:"phases,omitempty"`  // of taskStore
+	Bytes   int64    `json:"bytes,omitempty"`   // of the keys of taskMemory
 	Dir     string   `json:"dir,omitempty"`     // folder for files of this measurement
 }
 
@@ -48,6 +49,7 @@ type taskKind string
 const (
 	taskCompute taskKind = "compute" // a network alone
 	taskStore   taskKind = "store"   // messages of a store
+	taskMemory  taskKind = "memory"  // memory of a store
 	taskTrain   taskKind = "train"   // a real job
 )
 
@@ -67,8 +69,11 @@ func RunNode(ctx context.Context, text string, in io.Reader, out io.Writer) erro
 			return errors.New("measure: found no job in the environment, want a process that " +
 				"gomx plan has started")
 		}
-		if t.Kind == taskStore {
+		switch t.Kind {
+		case taskStore:
 			return p.store(ctx)
+		case taskMemory:
+			return p.memory(ctx)
 		}
 		return p.train(ctx)
 	})

@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"gomx/kvstore"
@@ -41,7 +40,7 @@ func (p *process) train(ctx context.Context) (err error) {
 			return nil
 		}
 		f := trainFigures{Seconds: time.Since(start).Seconds(), Samples: p.Steps * l.batch}
-		if err := p.peaks(&f); err != nil {
+		if f.Worker, f.Server, err = p.peaks(); err != nil {
 			return err
 		}
 		if err := p.out.Encode(&f); err != nil {
@@ -54,19 +53,4 @@ func (p *process) train(ctx context.Context) (err error) {
 	}
 	err = l.run(ctx)
 	return errors.Join(err, kv.Close())
-}
-
-// peaks reads the memory of this worker and of server 0.
-func (p *process) peaks(f *trainFigures) (err error) {
-	if f.Worker, err = peakMemory(os.Getpid()); err != nil {
-		return err
-	}
-	pid, err := readPID(p.Dir, "server 0")
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err == nil {
-		f.Server, err = peakMemory(pid)
-	}
-	return err
 }
