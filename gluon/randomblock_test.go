@@ -50,9 +50,9 @@ func grow(rng *rand.Rand) *grown {
 
 // randomBlock makes a block of depth at most depth that keeps the shape of its input.
 func randomBlock(rng *rand.Rand, depth int) gluon.Block {
-	kinds := 9
+	kinds := 10
 	if depth > 0 {
-		kinds = 11
+		kinds = 12
 	}
 	switch rng.IntN(kinds) {
 	case 0:
@@ -78,6 +78,8 @@ func randomBlock(rng *rand.Rand, depth int) gluon.Block {
 			return x.Add(nd.Normal(0, 0.1, x.Shape())).Mul(nd.Ones(nd.Shape{1, width}))
 		})
 	case 9:
+		return &nn.RMSNorm{}
+	case 10:
 		return nn.Sequential{randomBlock(rng, depth-1), randomBlock(rng, depth-1)}
 	}
 	body := randomBlock(rng, depth-1)

@@ -1066,6 +1066,12 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: QuantizedMulParams{MinCalibRange: nd.Some(0.5)}.
 	QuantizedMulParams = quant.QuantizedMulParams
+	// RMSNormParams holds the parameters of RMSNorm.
+	//
+	//   - Eps Opt[float64]: added to the mean of squares; at least 0; 1e-05 by default
+	//
+	// Fields of type Opt are set by [Some]: RMSNormParams{Eps: nd.Some(0.5)}.
+	RMSNormParams = nn.RMSNormParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
 	//
 	//   - LR float64: learning rate; required
@@ -1238,6 +1244,17 @@ type (
 	//
 	//   - Axis []int: axes to reverse; required
 	ReverseParams = prim.ReverseParams
+	// RotaryEmbeddingParams holds the parameters of RotaryEmbedding.
+	//
+	//   - Size int: elements of a head, an even number; 0: the last axis is one head; at least 0
+	//   - Base Opt[float64]: pair i turns by base^(-2i/size) from step to step; 10000 by default
+	//   - Offset int: position of the first step
+	//   - Interleaved bool: a pair is two neighbours; otherwise its elements are half a head apart
+	//   - UsePosition bool: the input position has a number for each sequence, which is added to
+	//     the offset
+	//
+	// Fields of type Opt are set by [Some]: RotaryEmbeddingParams{Base: nd.Some(0.5)}.
+	RotaryEmbeddingParams = nn.RotaryEmbeddingParams
 	// SGDMomUpdateParams holds the parameters of MPSGDMomUpdate and SGDMomUpdate.
 	//
 	//   - LR float64: learning rate; required
@@ -1453,6 +1470,11 @@ type (
 	//   - Dim1 int: first axis
 	//   - Dim2 int: second axis
 	SwapAxisParams = prim.SwapAxisParams
+	// SwiGLUParams holds the parameters of SwiGLU.
+	//
+	//   - Separate bool: a and b are two inputs, data and linear, of one shape; otherwise they are
+	//     the halves of data
+	SwiGLUParams = nn.SwiGLUParams
 	// SyncBatchNormParams holds the parameters of ContribSyncBatchNorm.
 	//
 	//   - Eps Opt[float64]: added to the variance; 0.001 by default
@@ -1829,6 +1851,7 @@ var (
 	opProd                                  = op.Lookup("prod")
 	opProposal                              = op.Lookup("_contrib_Proposal")
 	opRDivScalar                            = op.Lookup("_rdiv_scalar")
+	opRMSNorm                               = op.Lookup("RMSNorm")
 	opRMSPropAlexUpdate                     = op.Lookup("rmspropalex_update")
 	opRMSPropUpdate                         = op.Lookup("rmsprop_update")
 	opRMinusScalar                          = op.Lookup("_rminus_scalar")
@@ -1874,6 +1897,7 @@ var (
 	opRetain                                = op.Lookup("_sparse_retain")
 	opReverse                               = op.Lookup("reverse")
 	opRint                                  = op.Lookup("rint")
+	opRotaryEmbedding                       = op.Lookup("RotaryEmbedding")
 	opRound                                 = op.Lookup("round")
 	opRsqrt                                 = op.Lookup("rsqrt")
 	opSGDMomUpdate                          = op.Lookup("sgd_mom_update")
@@ -1930,6 +1954,7 @@ var (
 	opStack                                 = op.Lookup("stack")
 	opSum                                   = op.Lookup("sum")
 	opSwapAxis                              = op.Lookup("SwapAxis")
+	opSwiGLU                                = op.Lookup("SwiGLU")
 	opTake                                  = op.Lookup("take")
 	opTan                                   = op.Lookup("tan")
 	opTanh                                  = op.Lookup("tanh")
@@ -1959,11 +1984,13 @@ var (
 	inLogSoftmax                     = []string{"data", "length"}
 	inModulatedDeformableConvolution = []string{"data", "offset", "mask", "weight", "bias"}
 	inRNN                            = []string{"data", "parameters", "state", "state_cell", "sequence_length"}
+	inRotaryEmbedding                = []string{"data", "position"}
 	inSequenceLast                   = []string{"data", "sequence_length"}
 	inSequenceMask                   = []string{"data", "sequence_length"}
 	inSequenceReverse                = []string{"data", "sequence_length"}
 	inSoftmax                        = []string{"data", "length"}
 	inSoftmin                        = []string{"data", "length"}
+	inSwiGLU                         = []string{"data", "linear"}
 )
 
 // Abs computes |x|.
@@ -5157,6 +5184,18 @@ func RDivScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRDivScalar, p, data)
 }
 
+// RMSNorm divides rows by the root of the mean of their squares: x·gamma/sqrt(mean(x²) + eps).
+//
+// The mean is taken over the last axis; gamma has one element per position of that axis. The hidden
+// second output is sqrt(mean(x²) + eps), of the shape of data with the last axis of extent 1. MXNet
+// has no such operator. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+//
+// Parameters:
+//   - Eps: added to the mean of squares; at least 0; 1e-05 by default
+func RMSNorm(data, gamma *Array, p RMSNormParams) *Array {
+	return apply1(opRMSNorm, p, data, gamma)
+}
+
 // RMSPropAlexUpdate (rmspropalex_update) is one step of RMSProp as in Graves 2013.
 //
 // d = clip(rescale_grad·grad + wd·weight); n = gamma1·n + (1-gamma1)·d²;
@@ -5689,6 +5728,26 @@ func Reverse(data *Array, p ReverseParams) *Array {
 // Rint rounds to the nearest integer, halves down.
 func Rint(data *Array) *Array {
 	return apply1(opRint, op.NoParams{}, data)
+}
+
+// RotaryEmbedding turns pairs of elements by angles that grow with the position.
+//
+// Data has shape (..., length, heads·size); each head of size elements has size/2 pairs. Pair i at
+// step t turns by (offset + position + t)·base^(-2i/size) radians: (a, b) becomes (a·cos - b·sin,
+// a·sin + b·cos). The elements of pair i are i and i + size/2 of their head, or with interleaved 2i
+// and 2i + 1. The input position of use_position has one integer for each entry of the first axis.
+// MXNet has no such operator. Source: Su et al., RoFormer, 2021.
+//
+// Optional inputs, given by [With]: position.
+//
+// Parameters:
+//   - Size: elements of a head, an even number; 0: the last axis is one head; at least 0
+//   - Base: pair i turns by base^(-2i/size) from step to step; 10000 by default
+//   - Offset: position of the first step
+//   - Interleaved: a pair is two neighbours; otherwise its elements are half a head apart
+//   - UsePosition: the input position has a number for each sequence, which is added to the offset
+func RotaryEmbedding(data *Array, p RotaryEmbeddingParams, with ...Input) *Array {
+	return applyNamed(opRotaryEmbedding, p, inRotaryEmbedding, with, data, nil)
 }
 
 // Round rounds to the nearest integer, halves away from zero.
@@ -6273,6 +6332,23 @@ func Sum(data *Array, p ReduceParams) *Array {
 //   - Dim2: second axis
 func SwapAxis(data *Array, p SwapAxisParams) *Array {
 	return apply1(opSwapAxis, p, data)
+}
+
+// SwiGLU is a linear unit with a gate: silu(a)·b, with silu(a) = a·sigmoid(a).
+//
+// Data of shape (..., 2n) holds a in the first and b in the second half of its last axis; the
+// output
+// has shape (..., n). With separate, data is a and the input linear is b. MXNet has no such
+// operator.
+// Source: Shazeer, GLU Variants Improve Transformer, 2020.
+//
+// Optional inputs, given by [With]: linear.
+//
+// Parameters:
+//   - Separate: a and b are two inputs, data and linear, of one shape; otherwise they are the
+//     halves of data
+func SwiGLU(data *Array, p SwiGLUParams, with ...Input) *Array {
+	return applyNamed(opSwiGLU, p, inSwiGLU, with, data, nil)
 }
 
 // Take selects slices of a along an axis: in the output the axis is replaced by the axes of

@@ -1067,6 +1067,12 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: QuantizedMulParams{MinCalibRange: sym.Some(0.5)}.
 	QuantizedMulParams = quant.QuantizedMulParams
+	// RMSNormParams holds the parameters of RMSNorm.
+	//
+	//   - Eps Opt[float64]: added to the mean of squares; at least 0; 1e-05 by default
+	//
+	// Fields of type Opt are set by [Some]: RMSNormParams{Eps: sym.Some(0.5)}.
+	RMSNormParams = nn.RMSNormParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
 	//
 	//   - LR float64: learning rate; required
@@ -1239,6 +1245,17 @@ type (
 	//
 	//   - Axis []int: axes to reverse; required
 	ReverseParams = prim.ReverseParams
+	// RotaryEmbeddingParams holds the parameters of RotaryEmbedding.
+	//
+	//   - Size int: elements of a head, an even number; 0: the last axis is one head; at least 0
+	//   - Base Opt[float64]: pair i turns by base^(-2i/size) from step to step; 10000 by default
+	//   - Offset int: position of the first step
+	//   - Interleaved bool: a pair is two neighbours; otherwise its elements are half a head apart
+	//   - UsePosition bool: the input position has a number for each sequence, which is added to
+	//     the offset
+	//
+	// Fields of type Opt are set by [Some]: RotaryEmbeddingParams{Base: sym.Some(0.5)}.
+	RotaryEmbeddingParams = nn.RotaryEmbeddingParams
 	// SGDMomUpdateParams holds the parameters of MPSGDMomUpdate and SGDMomUpdate.
 	//
 	//   - LR float64: learning rate; required
@@ -1454,6 +1471,11 @@ type (
 	//   - Dim1 int: first axis
 	//   - Dim2 int: second axis
 	SwapAxisParams = prim.SwapAxisParams
+	// SwiGLUParams holds the parameters of SwiGLU.
+	//
+	//   - Separate bool: a and b are two inputs, data and linear, of one shape; otherwise they are
+	//     the halves of data
+	SwiGLUParams = nn.SwiGLUParams
 	// SyncBatchNormParams holds the parameters of ContribSyncBatchNorm.
 	//
 	//   - Eps Opt[float64]: added to the variance; 0.001 by default
@@ -1834,6 +1856,7 @@ var (
 	opProd                                  = op.Lookup("prod")
 	opProposal                              = op.Lookup("_contrib_Proposal")
 	opRDivScalar                            = op.Lookup("_rdiv_scalar")
+	opRMSNorm                               = op.Lookup("RMSNorm")
 	opRMSPropAlexUpdate                     = op.Lookup("rmspropalex_update")
 	opRMSPropUpdate                         = op.Lookup("rmsprop_update")
 	opRMinusScalar                          = op.Lookup("_rminus_scalar")
@@ -1879,6 +1902,7 @@ var (
 	opRetain                                = op.Lookup("_sparse_retain")
 	opReverse                               = op.Lookup("reverse")
 	opRint                                  = op.Lookup("rint")
+	opRotaryEmbedding                       = op.Lookup("RotaryEmbedding")
 	opRound                                 = op.Lookup("round")
 	opRsqrt                                 = op.Lookup("rsqrt")
 	opSGDMomUpdate                          = op.Lookup("sgd_mom_update")
@@ -1935,6 +1959,7 @@ var (
 	opStack                                 = op.Lookup("stack")
 	opSum                                   = op.Lookup("sum")
 	opSwapAxis                              = op.Lookup("SwapAxis")
+	opSwiGLU                                = op.Lookup("SwiGLU")
 	opTake                                  = op.Lookup("take")
 	opTan                                   = op.Lookup("tan")
 	opTanh                                  = op.Lookup("tanh")
@@ -5188,6 +5213,18 @@ func RDivScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRDivScalar, p, opts, data)
 }
 
+// RMSNorm divides rows by the root of the mean of their squares: x·gamma/sqrt(mean(x²) + eps).
+//
+// The mean is taken over the last axis; gamma has one element per position of that axis. The hidden
+// second output is sqrt(mean(x²) + eps), of the shape of data with the last axis of extent 1. MXNet
+// has no such operator. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+//
+// Parameters:
+//   - Eps: added to the mean of squares; at least 0; 1e-05 by default
+func RMSNorm(data *Symbol, p RMSNormParams, opts ...Option) *Symbol {
+	return compose(opRMSNorm, p, opts, data)
+}
+
 // RMSPropAlexUpdate (rmspropalex_update) is one step of RMSProp as in Graves 2013.
 //
 // d = clip(rescale_grad·grad + wd·weight); n = gamma1·n + (1-gamma1)·d²;
@@ -5720,6 +5757,26 @@ func Reverse(data *Symbol, p ReverseParams, opts ...Option) *Symbol {
 // Rint rounds to the nearest integer, halves down.
 func Rint(data *Symbol, opts ...Option) *Symbol {
 	return compose(opRint, op.NoParams{}, opts, data)
+}
+
+// RotaryEmbedding turns pairs of elements by angles that grow with the position.
+//
+// Data has shape (..., length, heads·size); each head of size elements has size/2 pairs. Pair i at
+// step t turns by (offset + position + t)·base^(-2i/size) radians: (a, b) becomes (a·cos - b·sin,
+// a·sin + b·cos). The elements of pair i are i and i + size/2 of their head, or with interleaved 2i
+// and 2i + 1. The input position of use_position has one integer for each entry of the first axis.
+// MXNet has no such operator. Source: Su et al., RoFormer, 2021.
+//
+// Optional inputs, given by [With]: position.
+//
+// Parameters:
+//   - Size: elements of a head, an even number; 0: the last axis is one head; at least 0
+//   - Base: pair i turns by base^(-2i/size) from step to step; 10000 by default
+//   - Offset: position of the first step
+//   - Interleaved: a pair is two neighbours; otherwise its elements are half a head apart
+//   - UsePosition: the input position has a number for each sequence, which is added to the offset
+func RotaryEmbedding(data *Symbol, p RotaryEmbeddingParams, opts ...Option) *Symbol {
+	return compose(opRotaryEmbedding, p, opts, data)
 }
 
 // Round rounds to the nearest integer, halves away from zero.
@@ -6304,6 +6361,23 @@ func Sum(data *Symbol, p ReduceParams, opts ...Option) *Symbol {
 //   - Dim2: second axis
 func SwapAxis(data *Symbol, p SwapAxisParams, opts ...Option) *Symbol {
 	return compose(opSwapAxis, p, opts, data)
+}
+
+// SwiGLU is a linear unit with a gate: silu(a)·b, with silu(a) = a·sigmoid(a).
+//
+// Data of shape (..., 2n) holds a in the first and b in the second half of its last axis; the
+// output
+// has shape (..., n). With separate, data is a and the input linear is b. MXNet has no such
+// operator.
+// Source: Shazeer, GLU Variants Improve Transformer, 2020.
+//
+// Optional inputs, given by [With]: linear.
+//
+// Parameters:
+//   - Separate: a and b are two inputs, data and linear, of one shape; otherwise they are the
+//     halves of data
+func SwiGLU(data *Symbol, p SwiGLUParams, opts ...Option) *Symbol {
+	return compose(opSwiGLU, p, opts, data)
 }
 
 // Take selects slices of a along an axis: in the output the axis is replaced by the axes of

@@ -14,8 +14,8 @@
 //   - Convolutions: [Conv], [ConvTranspose], under names for one to three axes;
 //     [DeformableConvolution]
 //   - Pooling: [MaxPool], [AvgPool], [GlobalMaxPool], [GlobalAvgPool]
-//   - Normalization: [BatchNorm], [BatchNormReLU], [SyncBatchNorm], [LayerNorm], [GroupNorm],
-//     [InstanceNorm]
+//   - Normalization: [BatchNorm], [BatchNormReLU], [SyncBatchNorm], [LayerNorm], [RMSNorm],
+//     [GroupNorm], [InstanceNorm]
 //   - Functions: [Activation], [LeakyReLU], [PReLU], [ELU], [SELU], [GELU], [Swish], [Dropout]
 //   - Attention: [MultiHeadAttention], [TransformerEncoder], [TransformerDecoder] and their layers,
 //     [FeedForward], [SinusoidalPosition], [LearnedPosition]

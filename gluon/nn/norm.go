@@ -88,6 +88,32 @@ func (l *LayerNorm) Forward(x *nd.Array) *nd.Array {
 		nd.LayerNormParams{Axis: nd.Some(axis), Eps: nd.Some(l.Eps.Or(1e-5))}))
 }
 
+// RMSNorm divides each row of the last axis by the root of the mean of its squares. MXNet has no
+// such layer.
+type RMSNorm struct {
+	gluon.Hooks
+	Eps      nd.Opt[float64] // added to the mean; 1e-5
+	Channels int             // 0: found by the first call
+
+	Gamma *gluon.Param
+}
+
+// Declare declares the parameter.
+func (r *RMSNorm) Declare() {
+	r.Gamma = gluon.Need(r.Gamma, gluon.Spec{Shape: nd.Shape{r.Channels}, Init: initializer.One{},
+		Single: true})
+}
+
+// Forward normalizes x.
+func (r *RMSNorm) Forward(x *nd.Array) *nd.Array {
+	if r.Gamma == nil {
+		r.Declare()
+	}
+	call := r.Enter(r, x)
+	return call.Leave(nd.RMSNorm(x, r.Gamma.At(x, extent(x, -1)),
+		nd.RMSNormParams{Eps: nd.Some(r.Eps.Or(1e-5))}))
+}
+
 // GroupNorm normalizes groups of channels of each sample. Gamma and beta have a number per group,
 // as in MXNet 1.9.1.
 //
