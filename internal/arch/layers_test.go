@@ -11,8 +11,9 @@ module  launch  plan  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
 predict  monitor  pipeline                models in service; metrics and traces of jobs for other programs; stages of networks
-checkpoint  kvstore  rnn
-kvstore/update                            what changes values: optimizers on slices, sums, replicas
+interop/onnx                              models of ONNX: symbols and parameters of their files
+checkpoint  kvstore  rnn  interop/onnx/internal/file
+kvstore/update  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd

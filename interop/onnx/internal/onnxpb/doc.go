@@ -1,0 +1,8 @@
+// Package onnxpb has the Go types of ONNX's messages, which protoc makes of the file onnx.proto of
+// ONNX 1.17.0:
+//
+//	protoc --go_out=. --go_opt=paths=source_relative --go_opt=Monnx.proto=<this package> onnx.proto
+//	mv onnx.pb.go onnx_gen.go
+//
+// The comments of the generated file are those of onnx.proto.
+package onnxpb

@@ -1,0 +1,184 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+
+	"gomx/dtype"
+	sym "gomx/symbol"
+)
+
+// poolRows are poolings.
+var poolRows = map[string]row{
+	"MaxPool": {1, maxPool}, "AveragePool": {1, averagePool}, "LpPool": {1, lpPool},
+	"GlobalMaxPool":     {1, globalPool("max")},
+	"GlobalAveragePool": {1, globalPool("avg")},
+}
+
+func globalPool(kind string) importer {
+	return func(c *call) []*sym.Symbol {
+		v := c.in[0]
+		if v.rank() < 3 {
+			return c.fail("shape %v, want at least three axes", v.shape)
+		}
+		var axes []int
+		for i := 2; i < v.rank(); i++ {
+			axes = append(axes, i)
+		}
+		p := sym.ReduceParams{Axis: axes, KeepDims: true}
+		if kind == "max" {
+			return out(sym.Max(c.x(0), p))
+		}
+		return out(sym.Mean(c.x(0), p))
+	}
+}
+
+// extents returns the extents of the output of a pooling, and the padding at the end with which
+// windows at the natural extents cover them. Windows that begin in the padding at the end do not
+// count.
+func (w *win) extents(data []int) (outs, after []int) {
+	for i, d := range data {
+		room := d + w.before[i] + w.after[i] - w.span(i)
+		n := room/w.stride[i] + 1
+		if w.ceil && room%w.stride[i] != 0 && n*w.stride[i] < d+w.before[i] {
+			n++
+		}
+		if room < 0 {
+			n = 0
+		}
+		outs = append(outs, n)
+		after = append(after, max(0, (n-1)*w.stride[i]+w.span(i)-d-w.before[i]))
+	}
+	return outs, after
+}
+
+// pooled prepares a pooling: the window and the extents of the output.
+func pooled(c *call) (w win, outs, after []int) {
+	v := c.in[0]
+	if v.rank() < 3 {
+		c.fail("shape %v, want at least three axes", v.shape)
+		return w, nil, nil
+	}
+	if w = window(c, v.shape, nil); c.err != nil {
+		return w, nil, nil
+	}
+	auto(c, &w, v.shape[2:])
+	outs, after = w.extents(v.shape[2:])
+	if len(outs) > 0 && slices.Min(outs) < 1 {
+		c.fail("the window %v is larger than the data of shape %v", w.kernel, v.shape)
+	}
+	return w, outs, after
+}
+
+// simple reports whether gomx's pooling has the window as it is.
+func (w *win) simple(c *call, after []int) bool {
+	return slices.Max(w.dilation) == 1 && slices.Equal(w.before, w.after) && !w.ceil &&
+		len(w.kernel) <= 3 && c.in[0].typ == dtype.Float32
+}
+
+// params are the parameters of a pooling of gomx.
+func (w *win) params(kind string) sym.PoolingParams {
+	return sym.PoolingParams{Kernel: w.kernel, Stride: w.stride, Pad: w.before, PoolType: kind}
+}
+
+func maxPool(c *call) []*sym.Symbol {
+	w, outs, after := pooled(c)
+	if c.err != nil {
+		return nil
+	}
+	if c.wanted() > 1 {
+		return c.fail("the output Indices is not imported")
+	}
+	if w.simple(c, after) {
+		return out(sym.Pooling(c.x(0), w.params("max")))
+	}
+	low := math.Inf(-1)
+	switch t := c.in[0].typ; {
+	case t == dtype.Int8:
+		low = math.MinInt8
+	case !t.IsFloat():
+		low = 0
+	}
+	return out(windows(c, c.x(0), w, outs, after, low, sym.BroadcastMaximum))
+}
+
+// windows joins the shifted copies of the data that a window reads by a function of two arrays.
+func windows(c *call, s *sym.Symbol, w win, outs, after []int, value float64,
+	join func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol) *sym.Symbol {
+	for i := range outs {
+		s = c.padAxis(s, padding{"constant", i + 2, w.before[i], after[i], value})
+	}
+	for i := range outs {
+		if w.kernel[i] > 1<<10 {
+			c.fail("a window of extents %v is too large", w.kernel)
+			return s
+		}
+		var joined *sym.Symbol
+		for k := range w.kernel[i] {
+			at := k * w.dilation[i]
+			part := c.sliceAxis(s, i+2, math.MaxInt32, bounds{at, at + (outs[i]-1)*w.stride[i] + 1,
+				w.stride[i]})
+			if joined == nil {
+				joined = part
+			} else {
+				joined = join(joined, part)
+			}
+		}
+		s = joined
+	}
+	return s
+}
+
+// averagePool divides sums of windows by the number of their elements.
+func averagePool(c *call) []*sym.Symbol {
+	w, outs, after := pooled(c)
+	if c.err != nil {
+		return nil
+	}
+	include := c.num("count_include_pad", 0) != 0
+	if w.simple(c, after) {
+		p := w.params("avg")
+		p.CountIncludePad = sym.Some(include)
+		return out(sym.Pooling(c.x(0), p))
+	}
+	sum := windows(c, c.x(0), w, outs, after, 0, sym.BroadcastAdd)
+	for i, n := range outs {
+		counts := make([]float64, n)
+		for o := range counts {
+			counts[o] = float64(w.count(o, i, c.in[0].shape[2+i], include))
+		}
+		ruler := make([]int, len(outs)+2)
+		for k := range ruler {
+			ruler[k] = 1
+		}
+		ruler[2+i] = n
+		sum = sym.BroadcastDiv(sum, c.numbers(c.in[0].typ, counts, ruler...))
+	}
+	return out(sum)
+}
+
+// count returns the number of elements of window o on axis i of extent d that count for its mean.
+func (w *win) count(o, i, d int, include bool) int {
+	low, high := 0, d
+	if include {
+		low, high = -w.before[i], d+w.after[i]
+	}
+	n := 0
+	for k := range w.kernel[i] {
+		if at := o*w.stride[i] - w.before[i] + k*w.dilation[i]; at >= low && at < high {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+// lpPool is a root of sums of powers.
+func lpPool(c *call) []*sym.Symbol {
+	w, outs, after := pooled(c)
+	p := float64(c.num("p", 2))
+	if c.err != nil {
+		return nil
+	}
+	s := windows(c, power(sym.Abs(c.x(0)), p), w, outs, after, 0, sym.BroadcastAdd)
+	return out(power(s, 1/p))
+}

@@ -1,0 +1,214 @@
+package onnx
+
+import (
+	"gomx/dtype"
+	"gomx/interop/onnx/internal/file"
+	sym "gomx/symbol"
+)
+
+// quantRows compute with quantized numbers. They are composed of floating-point operators; results
+// are the same as long as sums are below 2^24.
+var quantRows = map[string]row{
+	"QuantizeLinear": {2, quantizeLinear}, "DequantizeLinear": {2, dequantizeLinear},
+	"DynamicQuantizeLinear": {1, dynamicQuantize}, "MatMulInteger": {2, matMulInteger},
+	"QLinearMatMul": {8, qLinearMatMul}, "ConvInteger": {2, convInteger},
+	"QLinearConv": {8, qLinearConv},
+}
+
+// limits returns the range of an element type of 8 or 16 bits.
+func limits(c *call, t dtype.Type) (low, high float64) {
+	switch t {
+	case dtype.Uint8:
+		return 0, 255
+	case dtype.Int8:
+		return -128, 127
+	case dtype.Uint16:
+		return 0, 65535
+	case dtype.Int16:
+		return -32768, 32767
+	}
+	c.fail("quantized element type %v, want int8, uint8, int16 or uint16", t)
+	return 0, 0
+}
+
+// halfEven rounds halves to even numbers.
+func halfEven(x *sym.Symbol) *sym.Symbol {
+	down := sym.Floor(plus(x, 0.5))
+	tie := sym.EqualScalar(sym.BroadcastSub(down, x), sym.ScalarParams{Scalar: 0.5})
+	odd := sym.NotEqualScalar(sym.BroadcastSub(down, times(sym.Floor(times(down, 0.5)), 2)),
+		sym.ScalarParams{})
+	return sym.BroadcastSub(down, sym.BroadcastMul(tie, odd))
+}
+
+// along gives scales and zero points the axis of the data that they belong to, or blocks of it.
+func along(c *call, i int, data dtype.Shape, axis int) *sym.Symbol {
+	v := c.in[i]
+	s := cast(c.x(i), dtype.Float32)
+	if v.size() == 1 {
+		return c.reshape(s, dtype.Shape{1})
+	}
+	if block := c.num("block_size", 0); block > 0 && v.rank() == len(data) {
+		a := c.axis(axis, len(data))
+		if block > 1<<20 {
+			c.fail("block_size %d is too large", block)
+			return s
+		}
+		s = sym.Repeat(s, sym.RepeatParams{Repeats: block, Axis: sym.Some(a)})
+		return cut(s, a, 0, data[a])
+	}
+	a := c.axis(axis, len(data))
+	if v.rank() != 1 || c.err != nil || v.shape[0] != data[a] {
+		c.fail("scale or zero point of shape %v for axis %d of %v", v.shape, axis, data)
+		return s
+	}
+	shape := make(dtype.Shape, len(data))
+	for k := range shape {
+		shape[k] = 1
+	}
+	shape[a] = v.shape[0]
+	return c.reshape(s, shape)
+}
+
+// quantized rounds x/scale + zero into the range of t.
+func quantized(c *call, x, scale, zero *sym.Symbol, t dtype.Type) *sym.Symbol {
+	low, high := limits(c, t)
+	y := halfEven(sym.BroadcastDiv(x, scale))
+	if zero != nil {
+		y = sym.BroadcastAdd(y, zero)
+	}
+	return cast(atMost(atLeast(y, low), high), t)
+}
+
+func quantizeLinear(c *call) []*sym.Symbol {
+	v, t := c.in[0], dtype.Uint8
+	c.scalar = v.rank() == 0
+	if code := c.num("output_dtype", 0); code != 0 {
+		var err error
+		if t, err = file.ElementType(int32(code)); err != nil {
+			return c.fail("%w", err)
+		}
+	}
+	axis := c.num("axis", 1)
+	var zero *sym.Symbol
+	if c.has(2) {
+		t, zero = c.in[2].typ, along(c, 2, v.shape, axis)
+	}
+	return out(quantized(c, cast(c.x(0), dtype.Float32), along(c, 1, v.shape, axis), zero, t))
+}
+
+func dequantizeLinear(c *call) []*sym.Symbol {
+	v, axis := c.in[0], c.num("axis", 1)
+	c.scalar = v.rank() == 0
+	x := cast(c.x(0), dtype.Float32)
+	if c.has(2) {
+		x = sym.BroadcastSub(x, along(c, 2, v.shape, axis))
+	}
+	return out(cast(sym.BroadcastMul(x, along(c, 1, v.shape, axis)), c.in[1].typ))
+}
+
+// dynamicQuantize finds scale and zero point from the range of the data, which includes zero.
+func dynamicQuantize(c *call) []*sym.Symbol {
+	x := c.x(0)
+	all := sym.ReduceParams{}
+	low, high := atMost(sym.Min(x, all), 0), atLeast(sym.Max(x, all), 0)
+	scale := times(sym.BroadcastSub(high, low), 1.0/255)
+	zero := atMost(atLeast(halfEven(sym.BroadcastDiv(sym.Negative(low), scale)), 0), 255)
+	y := cast(atMost(atLeast(sym.BroadcastAdd(halfEven(sym.BroadcastDiv(x, scale)), zero), 0),
+		255), dtype.Uint8)
+	values, err := c.valuesOf([]*sym.Symbol{y, scale, cast(zero, dtype.Uint8)})
+	if err != nil {
+		return c.fail("%w", err)
+	}
+	values[1].shape, values[2].shape = dtype.Shape{}, dtype.Shape{}
+	c.direct = values
+	return nil
+}
+
+// shifted is an operand less its zero point, as float32. Vectors of zero points belong to rows of
+// the first operand and to columns of the second one.
+func shifted(c *call, i, zero int, column bool) *sym.Symbol {
+	x := cast(c.x(i), dtype.Float32)
+	if !c.has(zero) {
+		return x
+	}
+	z := c.in[zero]
+	s := cast(c.x(zero), dtype.Float32)
+	if z.rank() == 1 && z.size() > 1 && !column {
+		s = c.reshape(s, dtype.Shape{z.size(), 1})
+	}
+	return sym.BroadcastSub(x, s)
+}
+
+func matMulInteger(c *call) []*sym.Symbol {
+	s := c.matMul(shifted(c, 0, 2, false), c.in[0].shape, shifted(c, 1, 3, true), c.in[1].shape)
+	return out(cast(s, dtype.Int32))
+}
+
+// qLinearMatMul has the inputs a, scale, zero, b, scale, zero, scale and zero of the result.
+func qLinearMatMul(c *call) []*sym.Symbol {
+	for _, i := range []int{1, 2, 4, 5, 6, 7} {
+		if c.in[i].size() != 1 {
+			return c.fail("input %d of shape %v, want one number", i, c.in[i].shape)
+		}
+	}
+	one := func(i int) *sym.Symbol {
+		return c.reshape(cast(c.x(i), dtype.Float32), dtype.Shape{1})
+	}
+	s := c.matMul(shifted(c, 0, 2, false), c.in[0].shape, shifted(c, 3, 5, true), c.in[3].shape)
+	s = sym.BroadcastMul(s, sym.BroadcastMul(one(1), one(4)))
+	return out(quantized(c, s, one(6), one(7), c.in[7].typ))
+}
+
+// integerConv convolves the data and weights at two inputs less their zero points.
+func integerConv(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
+	data, weight := c.in[i].shape, c.in[k].shape
+	if len(weight) != len(data) || len(data) < 3 {
+		c.fail("data of shape %v and weights of shape %v", data, weight)
+		return nil
+	}
+	w := window(c, data, weight[2:])
+	if c.err != nil {
+		return nil
+	}
+	auto(c, &w, data[2:])
+	x, y := shifted(c, i, zeroI, true), cast(c.x(k), dtype.Float32)
+	if c.has(zeroK) {
+		z := c.reshape(cast(c.x(zeroK), dtype.Float32), dtype.Shape{c.in[zeroK].size()})
+		if n := c.in[zeroK].size(); n > 1 {
+			first := append(dtype.Shape{n}, make(dtype.Shape, len(weight)-1)...)
+			for i := range first[1:] {
+				first[1+i] = 1
+			}
+			z = c.reshape(z, first)
+		}
+		y = sym.BroadcastSub(y, z)
+	}
+	return sym.Convolution(padded(c, x, &w, 0), sym.ConvolutionParams{Kernel: w.kernel,
+		Stride: w.stride, Dilate: w.dilation, Pad: w.before, NumFilter: weight[0],
+		NumGroup: c.num("group", 1), NoBias: true}, sym.With("weight", y))
+}
+
+func convInteger(c *call) []*sym.Symbol {
+	s := integerConv(c, 0, 2, 1, 3)
+	if c.err != nil {
+		return nil
+	}
+	return out(cast(s, dtype.Int32))
+}
+
+// qLinearConv has the inputs x, scale, zero, w, scale, zero, scale and zero of the result, bias.
+func qLinearConv(c *call) []*sym.Symbol {
+	s := integerConv(c, 0, 2, 3, 5)
+	if c.err != nil {
+		return nil
+	}
+	rank := c.in[0].rank()
+	per := func(i int) *sym.Symbol {
+		return channels(c, cast(c.x(i), dtype.Float32), c.in[i].size(), rank)
+	}
+	if c.has(8) {
+		s = sym.BroadcastAdd(s, per(8))
+	}
+	s = sym.BroadcastMul(s, sym.BroadcastMul(per(1), per(4)))
+	return out(quantized(c, s, per(6), per(7), c.in[7].typ))
+}

@@ -1,0 +1,306 @@
+package onnx
+
+import (
+	"slices"
+
+	"gomx/dtype"
+	sym "gomx/symbol"
+)
+
+// rnnRows are recurrent layers.
+var rnnRows = map[string]row{
+	"LSTM": {3, recurrent("lstm", 4, []string{"Sigmoid", "Tanh", "Tanh"})},
+	"GRU":  {3, recurrent("gru", 3, []string{"Sigmoid", "Tanh"})},
+	"RNN":  {3, recurrent("rnn", 1, []string{"Tanh"})},
+}
+
+// layer is a recurrent layer while it is imported.
+type layer struct {
+	c                    *call
+	kind                 string
+	gates, size, width   int // width: extent of the input
+	steps, batch, passes int // passes: directions
+	typ                  dtype.Type
+	activations          []string // of one direction
+	clip                 float64
+}
+
+// recurrent makes an importer: gomx's operator where it does the same, steps one by one elsewhere.
+func recurrent(kind string, gates int, usual []string) importer {
+	return func(c *call) []*sym.Symbol {
+		w := c.in[1].shape
+		if c.in[0].rank() != 3 || len(w) != 3 || c.in[2].rank() != 3 {
+			return c.fail("shapes %v, %v and %v, want three axes each", c.in[0].shape, w,
+				c.in[2].shape)
+		}
+		l := &layer{c: c, kind: kind, gates: gates, size: c.in[2].shape[2], width: w[2],
+			passes: w[0], typ: c.in[0].typ, clip: c.float("clip", 0)}
+		x := c.x(0)
+		l.steps, l.batch = c.in[0].shape[0], c.in[0].shape[1]
+		if c.num("layout", 0) == 1 {
+			l.steps, l.batch = l.batch, l.steps
+			x = sym.SwapAxis(x, sym.SwapAxisParams{Dim1: 0, Dim2: 1})
+		}
+		if !l.check() {
+			return nil
+		}
+		l.activations = c.texts("activations")
+		same := true
+		for i, a := range l.activations {
+			same = same && a == usual[i%len(usual)]
+		}
+		if len(l.activations) == 0 {
+			l.activations = usual
+		}
+		special := kind == "lstm" && c.has(7) || c.num("input_forget", 0) != 0 || c.has(4) ||
+			kind == "gru" && c.num("linear_before_reset", 0) == 0
+		if same && !special && l.clip == 0 && c.text("direction", "forward") != "reverse" &&
+			l.typ == dtype.Float32 {
+			return l.results(l.whole(x))
+		}
+		return l.results(l.unrolled(x))
+	}
+}
+
+// check compares the shapes of weights with each other.
+func (l *layer) check() bool {
+	c := l.c
+	want := 1
+	if c.text("direction", "forward") == "bidirectional" {
+		want = 2
+	}
+	rows := l.gates * l.size
+	switch {
+	case l.passes != want:
+		c.fail("weights for %d directions, want %d", l.passes, want)
+	case l.size < 1 || l.steps < 1 || l.steps > 1<<14:
+		c.fail("%d steps of states of size %d", l.steps, l.size)
+	case c.in[1].shape[1] != rows || !c.in[2].shape.Equal(dtype.Shape{want, rows, l.size}):
+		c.fail("weights of shapes %v and %v, want %d rows", c.in[1].shape, c.in[2].shape, rows)
+	case c.has(3) && !c.in[3].shape.Equal(dtype.Shape{want, 2 * rows}):
+		c.fail("biases of shape %v, want %v", c.in[3].shape, dtype.Shape{want, 2 * rows})
+	case c.in[0].shape[2] != l.width:
+		c.fail("inputs of extent %d, weights for %d", c.in[0].shape[2], l.width)
+	}
+	if c.has(4) {
+		for _, n := range c.ints(4) {
+			if c.err == nil && n != l.steps {
+				c.fail("sequence_lens with %d of %d steps: only whole sequences are imported", n,
+					l.steps)
+			}
+		}
+	}
+	return c.err == nil
+}
+
+// part takes one direction of an input of two or more axes: its first axis disappears.
+func (l *layer) part(i, direction int) *sym.Symbol {
+	v := l.c.in[i]
+	return l.c.reshape(cut(l.c.x(i), 0, direction, direction+1), v.shape[1:])
+}
+
+// gate takes rows of one gate.
+func (l *layer) gate(s *sym.Symbol, g int) *sym.Symbol {
+	return cut(s, 0, g*l.size, (g+1)*l.size)
+}
+
+// bias is the bias of a direction, of inputs or of states.
+func (l *layer) bias(direction, of int) *sym.Symbol {
+	rows := l.gates * l.size
+	if !l.c.has(3) {
+		return l.c.filled(dtype.Shape{rows}, 0, l.typ)
+	}
+	return cut(l.part(3, direction), 0, of*rows, (of+1)*rows)
+}
+
+// initial is the first state at an input, zeros without one, of shape (directions, batch, size).
+func (l *layer) initial(i int) *sym.Symbol {
+	c, shape := l.c, dtype.Shape{l.passes, l.batch, l.size}
+	if !c.has(i) {
+		return c.filled(shape, 0, l.typ)
+	}
+	s := c.x(i)
+	if c.num("layout", 0) == 1 {
+		s = sym.SwapAxis(s, sym.SwapAxisParams{Dim1: 0, Dim2: 1})
+	}
+	return c.expand(s, shape)
+}
+
+// whole uses gomx's RNN: gates in MXNet's order, all parameters in one vector.
+func (l *layer) whole(x *sym.Symbol) (y, h, cell *sym.Symbol) {
+	order, mode := []int{0}, "rnn_tanh"
+	switch l.kind {
+	case "lstm":
+		order, mode = []int{0, 2, 3, 1}, "lstm" // i, o, f, c of ONNX
+	case "gru":
+		order, mode = []int{1, 0, 2}, "gru" // z, r, h of ONNX
+	}
+	arrange := func(s *sym.Symbol, n int) *sym.Symbol {
+		var parts []*sym.Symbol
+		for _, g := range order {
+			parts = append(parts, l.gate(s, g))
+		}
+		if len(parts) > 1 {
+			s = sym.Concat(parts, sym.ConcatParams{Dim: sym.Some(0)})
+		}
+		return l.c.reshape(s, dtype.Shape{n})
+	}
+	rows := l.gates * l.size
+	var all []*sym.Symbol
+	for d := range l.passes {
+		all = append(all, arrange(l.part(1, d), rows*l.width), arrange(l.part(2, d), rows*l.size))
+	}
+	for d := range l.passes {
+		all = append(all, arrange(l.bias(d, 0), rows), arrange(l.bias(d, 1), rows))
+	}
+	opts := []sym.Option{sym.With("parameters", sym.Concat(all,
+		sym.ConcatParams{Dim: sym.Some(0)})), sym.With("state", l.initial(5))}
+	if l.kind == "lstm" {
+		opts = append(opts, sym.With("state_cell", l.initial(6)))
+	}
+	s := sym.RNN(x, sym.RNNParams{StateSize: l.size, NumLayers: 1, Bidirectional: l.passes == 2,
+		Mode: mode, StateOutputs: true}, opts...)
+	y = l.c.reshape(s.At(0), dtype.Shape{l.steps, l.batch, l.passes, l.size})
+	y = sym.Transpose(y, sym.TransposeParams{Axes: []int{0, 2, 1, 3}})
+	if l.kind == "lstm" {
+		cell = s.At(2)
+	}
+	return y, s.At(1), cell
+}
+
+// unrolled computes the steps one by one.
+func (l *layer) unrolled(x *sym.Symbol) (y, h, cell *sym.Symbol) {
+	var ys, hs, cells []*sym.Symbol
+	for d := range l.passes {
+		back := d == 1 || l.c.text("direction", "forward") == "reverse"
+		h := l.state(5, d)
+		var cell *sym.Symbol
+		if l.kind == "lstm" {
+			cell = l.state(6, d)
+		}
+		outs := make([]*sym.Symbol, l.steps)
+		for i := range l.steps {
+			t := i
+			if back {
+				t = l.steps - 1 - i
+			}
+			xt := l.c.reshape(cut(x, 0, t, t+1), dtype.Shape{l.batch, l.width})
+			h, cell = l.step(xt, h, cell, d)
+			if l.c.err != nil {
+				return nil, nil, nil
+			}
+			outs[t] = l.c.reshape(h, dtype.Shape{1, l.batch, l.size})
+		}
+		ys = append(ys, l.c.reshape(join(outs, 0), dtype.Shape{l.steps, 1, l.batch, l.size}))
+		hs = append(hs, l.c.reshape(h, dtype.Shape{1, l.batch, l.size}))
+		if cell != nil {
+			cells = append(cells, l.c.reshape(cell, dtype.Shape{1, l.batch, l.size}))
+		}
+	}
+	if cells != nil {
+		cell = join(cells, 0)
+	}
+	return join(ys, 1), join(hs, 0), cell
+}
+
+// join is Concat of one or more symbols.
+func join(list []*sym.Symbol, axis int) *sym.Symbol {
+	if len(list) == 1 {
+		return sym.Identity(list[0])
+	}
+	return sym.Concat(list, sym.ConcatParams{Dim: sym.Some(axis)})
+}
+
+// state is the first state of a direction, of shape (batch, size).
+func (l *layer) state(i, d int) *sym.Symbol {
+	return l.c.reshape(cut(l.initial(i), 0, d, d+1), dtype.Shape{l.batch, l.size})
+}
+
+// linear is x·Wᵀ + b.
+func linear(x, w, b *sym.Symbol) *sym.Symbol {
+	return sym.BroadcastAdd(sym.Dot(x, w, sym.DotParams{TransposeB: true}), b)
+}
+
+// act applies activation i of a direction, after the clip.
+func (l *layer) act(x *sym.Symbol, i, d int) *sym.Symbol {
+	n := map[string]int{"lstm": 3, "gru": 2, "rnn": 1}[l.kind]
+	if l.clip > 0 {
+		x = atMost(atLeast(x, -l.clip), l.clip)
+	}
+	k := d*n + i
+	if k >= len(l.activations) {
+		k = i
+	}
+	name := ""
+	if k < len(l.activations) {
+		name = l.activations[k]
+	}
+	switch name {
+	case "Sigmoid":
+		return sym.Sigmoid(x)
+	case "Tanh":
+		return sym.Tanh(x)
+	case "Relu":
+		return sym.Relu(x)
+	case "Softsign":
+		return sym.Softsign(x)
+	case "Softplus":
+		return softplus(x)
+	}
+	l.c.fail("activation %q is not imported", name)
+	return x
+}
+
+// step computes the next state.
+func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol) {
+	w, r := l.part(1, d), l.part(2, d)
+	b, rb := l.bias(d, 0), l.bias(d, 1)
+	in := func(g int) *sym.Symbol { return linear(x, l.gate(w, g), l.gate(b, g)) }
+	rec := func(s *sym.Symbol, g int) *sym.Symbol { return linear(s, l.gate(r, g), l.gate(rb, g)) }
+	both := func(g int) *sym.Symbol { return sym.BroadcastAdd(in(g), rec(h, g)) }
+	mul, add := sym.BroadcastMul, sym.BroadcastAdd
+	switch l.kind {
+	case "rnn":
+		return l.act(both(0), 0, d), nil
+	case "gru":
+		z, reset := l.act(both(0), 0, d), l.act(both(1), 0, d)
+		n := add(in(2), rec(mul(reset, h), 2))
+		if l.c.num("linear_before_reset", 0) != 0 {
+			n = add(in(2), mul(reset, rec(h, 2)))
+		}
+		n = l.act(n, 1, d)
+		return add(mul(sym.RMinusScalar(z, sym.ScalarParams{Scalar: 1}), n), mul(z, h)), nil
+	}
+	peep := func(s, c *sym.Symbol, g int) *sym.Symbol {
+		if !l.c.has(7) {
+			return s
+		}
+		return add(s, mul(cut(l.part(7, d), 0, g*l.size, (g+1)*l.size), c))
+	}
+	i := l.act(peep(both(0), cell, 0), 0, d)
+	f := sym.RMinusScalar(i, sym.ScalarParams{Scalar: 1})
+	if l.c.num("input_forget", 0) == 0 {
+		f = l.act(peep(both(2), cell, 2), 0, d)
+	}
+	nextCell = add(mul(f, cell), mul(i, l.act(both(3), 1, d)))
+	o := l.act(peep(both(1), nextCell, 1), 0, d)
+	return mul(o, l.act(nextCell, 2, d)), nextCell
+}
+
+// results puts the axes into the order of the attribute layout.
+func (l *layer) results(y, h, cell *sym.Symbol) []*sym.Symbol {
+	list := []*sym.Symbol{y, h, cell}
+	if cell == nil {
+		list = list[:2]
+	}
+	if slices.Contains(list, nil) {
+		return nil
+	}
+	if l.c.num("layout", 0) == 1 {
+		list[0] = sym.Transpose(y, sym.TransposeParams{Axes: []int{2, 0, 1, 3}})
+		for i := range list[1:] {
+			list[1+i] = sym.SwapAxis(list[1+i], sym.SwapAxisParams{Dim1: 0, Dim2: 1})
+		}
+	}
+	return list
+}
