@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"gomx/dtype"
+	"gomx/engine"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
 )
@@ -121,7 +123,9 @@ func (s *dist) voted(ctx context.Context) (uint64, error) {
 			return 0, err
 		}
 		v.key = k
-		return s.readNumber(ctx, k)
+	}
+	if v.pending == nil {
+		return s.readNumber(ctx, v.key)
 	}
 	select {
 	case d := <-v.pending.ended:
@@ -161,7 +165,10 @@ func (s *dist) change(ctx context.Context, sum uint64, note []byte) (bool, error
 	return err == nil, err
 }
 
-// castVote begins the vote of the round that comes.
+// castVote begins the vote of the round that comes, when the pushes that the program has begun have
+// been handed to the worker: it then holds the vote back until they are committed. Otherwise votes
+// could be two rounds ahead of keys whose gradients are being computed, and a process that takes
+// over this place would not find the vote of its round any more.
 func (s *dist) castVote() error {
 	v := &s.vote
 	v.out = make([]byte, 8)
@@ -176,7 +183,35 @@ func (s *dist) castVote() error {
 			Value: binary.LittleEndian.AppendUint64(nil, mine), Out: out, Priority: 127,
 			Deadline: deadline})
 	}
-	if err := s.job.call(s.cfg.timeout, v.pending); err != nil {
+	uses := map[*engine.Engine][]engine.Use{}
+	for _, k := range s.all() {
+		if k.eng != nil {
+			uses[k.eng] = append(uses[k.eng], engine.Use{Var: k.turn, Access: engine.Overwrite})
+		}
+	}
+	if len(uses) == 0 {
+		return v.send(s, v.pending)
+	}
+	left := new(atomic.Int32)
+	left.Store(int32(len(uses)))
+	pending := v.pending
+	for eng, turns := range uses {
+		eng.PushUses(&engine.Task{Name: "kvstore vote", NoSkip: true, Priority: band(127),
+			Fn: func(*engine.Run) error {
+				if left.Add(-1) == 0 {
+					if err := v.send(s, pending); err != nil {
+						pending.end(&ps.Done{Err: err})
+					}
+				}
+				return nil
+			}}, turns...)
+	}
+	return nil
+}
+
+// send hands a vote to the worker.
+func (v *vote) send(s *dist, pending *awaited) error {
+	if err := s.job.call(s.cfg.timeout, pending); err != nil {
 		return v.key.fail("vote", err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/engine"
 	"gomx/internal/cluster"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
@@ -245,4 +246,87 @@ func TestWorkersAndServersComeAndGo(t *testing.T) {
 		t.Errorf("groups of %v workers, want 2 first, then 4, and 3 at last", j.sizes)
 	}
 	t.Logf("groups of %v workers, %d pushes", j.sizes, j.ticks)
+}
+
+// TestRegroupAheadOfGradients takes over the place of a worker that has called Regroup twice while
+// its first gradient, and that of the other worker, were being computed: its successor begins with
+// the round of that gradient.
+func TestRegroupAheadOfGradients(t *testing.T) {
+	c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2,
+		Heartbeat: 50 * time.Millisecond, Dead: time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	computed, regrouped := make(chan struct{}), sync.WaitGroup{}
+	regrouped.Add(2)
+	release := sync.OnceFunc(func() { close(computed) })
+	defer release()
+	begin := func(ctx context.Context) (s *kvstore.KV, err error) {
+		if s, err = kvstore.Open(ctx, "dist_sync"); err == nil {
+			err = s.Init(ctx, "w", nd.Zeros(nd.Shape{3}))
+		}
+		if err == nil {
+			err = s.SetOptimizer(ctx, optimizer.SGD{LR: 1})
+		}
+		return s, err
+	}
+	step := func(ctx context.Context, s *kvstore.KV, w *nd.Array, wait bool) error {
+		if _, _, err := s.Regroup(ctx, nil); err != nil {
+			return err
+		}
+		g := nd.Ones(nd.Shape{3})
+		if wait {
+			g.Engine().PushUses(&engine.Task{Name: "computing", Async: func(_ *engine.Run,
+				done func(error)) {
+				go func() { <-computed; done(nil) }()
+			}}, engine.Use{Var: g.Var(), Access: engine.Update})
+		}
+		return s.PushPull("w", 0, []*nd.Array{g}, []*nd.Array{w})
+	}
+	err := c.Work(ctx, func(ctx context.Context, rank int) error {
+		s, err := begin(ctx)
+		if err != nil {
+			return err
+		}
+		w := nd.Zeros(nd.Shape{3})
+		if err := step(ctx, s, w, true); err != nil {
+			return err
+		}
+		if _, _, err := s.Regroup(ctx, nil); err != nil {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond) // the votes of both workers would be counted now
+		regrouped.Done()
+		if rank == 0 {
+			g := nd.Ones(nd.Shape{3})
+			err = errors.Join(s.PushPull("w", 0, []*nd.Array{g}, []*nd.Array{w}), w.Wait(ctx))
+		} else {
+			defer release()
+			regrouped.Wait()
+			if ctx, err = c.Again(ctx, rank); err != nil {
+				return err
+			}
+			w = nd.Zeros(nd.Shape{3})
+			if s, err = begin(ctx); err != nil {
+				return fmt.Errorf("the successor begins: %w", err)
+			}
+			for n := s.Resumed(); n < 2; n++ {
+				if n == 1 {
+					release()
+				}
+				if err := step(ctx, s, w, false); err != nil {
+					return fmt.Errorf("step %d of the successor: %w", n, err)
+				}
+			}
+			err = w.Wait(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if got, err := w.Float32s(); err != nil || !slices.Equal(got, []float32{-4, -4, -4}) {
+			return fmt.Errorf("worker %d has %v, %w, want -4", rank, got, err)
+		}
+		return s.Close()
+	})
+	must(t, err)
+	must(t, c.Wait())
 }
