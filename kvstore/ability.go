@@ -44,9 +44,9 @@ type RowPuller interface {
 	RowSparsePull(key string, priority int, rows, out []*nd.Array) error
 }
 
-// RowKeeper is a store of matrices by rows. The servers of a job hold the rows that somebody has
-// pushed, and no others. There a push changes its rows alone, by the optimizer or, without one, to
-// the sum of a round: other rows stay as they are, whatever the optimizer does to a dense value.
+// RowKeeper is a store of matrices by rows. It holds the rows that somebody has pushed, and no
+// others. A push changes its rows alone, by the optimizer or, without one, to the sum of a round:
+// other rows stay as they are, whatever the optimizer does to a dense value.
 type RowKeeper interface {
 	RowPuller
 	// InitRows is Init for a matrix of which no process need hold more than some rows. Every worker

@@ -311,7 +311,7 @@ func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
 		if k.sparse == nil {
 			continue
 		}
-		if err := worksOnRows(o, k); err != nil {
+		if err := worksOnRows(o, k.name, k.dtype); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,7 @@ func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, firs
 	of := spec.of(0)
 	k.sparse = &of
 	if o := s.store.optimizer(); o != nil {
-		if err := worksOnRows(o, k); err != nil {
+		if err := worksOnRows(o, k.name, k.dtype); err != nil {
 			return err
 		}
 	}
@@ -112,17 +112,17 @@ func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, firs
 }
 
 // worksOnRows returns an error if an optimizer cannot change single rows of a key.
-func worksOnRows(o optimizer.Optimizer, k *distKey) (err error) {
+func worksOnRows(o optimizer.Optimizer, key string, t dtype.Type) (err error) {
 	defer op.Recover(&err)
 	u, err := optimizer.NewUpdater(o, nil)
 	if err == nil && !optimizer.Elementwise(o) {
 		err = errors.New("it looks at keys as a whole")
 	}
-	if err == nil && k.dtype.IsFloat() {
-		err = update.RowStates(u.NewState, k.dtype)
+	if err == nil && t.IsFloat() {
+		err = update.RowStates(u.NewState, t)
 	}
 	if err != nil {
-		return fmt.Errorf("kvstore: %s for the rows of key %q: %w", o.Name(), k.name, err)
+		return fmt.Errorf("kvstore: %s for the rows of key %q: %w", o.Name(), key, err)
 	}
 	return nil
 }
@@ -296,28 +296,40 @@ func runRowPull(r *engine.Run, done func(error)) {
 }
 
 // number lists the rows of a pull in ascending order, each once.
-func (x *rowExchange) number() error {
-	limit := x.key.sparse.Rows
+func (x *rowExchange) number() (err error) {
+	ids := &x.from
 	if x.from.Data == nil && x.from.Shape == nil {
-		for id := range limit {
-			x.ids = append(x.ids, id)
-		}
-		return nil
+		ids = nil
 	}
-	list, err := integers(x.from)
-	if err != nil {
+	if x.ids, err = numbered(ids, x.key.sparse.Rows); err != nil {
 		return x.key.fail("pull", err)
 	}
-	x.ids = make([]uint64, len(list))
+	return nil
+}
+
+// numbered returns the elements of an operand as numbers of rows in ascending order, each once; all
+// numbers below limit without an operand.
+func numbered(t *op.Tensor, limit uint64) ([]uint64, error) {
+	var ids []uint64
+	if t == nil {
+		for id := range limit {
+			ids = append(ids, id)
+		}
+		return ids, nil
+	}
+	list, err := integers(*t)
+	if err != nil {
+		return nil, err
+	}
+	ids = make([]uint64, len(list))
 	for i, id := range list {
 		if id < 0 || uint64(id) >= limit {
-			return x.key.fail("pull", fmt.Errorf("row %d, want 0 to %d", id, limit-1))
+			return nil, fmt.Errorf("row %d, want 0 to %d", id, limit-1)
 		}
-		x.ids[i] = uint64(id)
+		ids[i] = uint64(id)
 	}
-	slices.Sort(x.ids)
-	x.ids = slices.Compact(x.ids)
-	return nil
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
 }
 
 // integers returns the elements of a dense operand as numbers.

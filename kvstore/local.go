@@ -8,10 +8,12 @@ import (
 	"sync"
 
 	"gomx/device"
+	"gomx/engine"
 	"gomx/kvstore/compress"
+	"gomx/kvstore/rows"
 	nd "gomx/ndarray"
 	"gomx/op"
-	"gomx/op/index"
+	"gomx/op/loop"
 	"gomx/optimizer"
 )
 
@@ -33,8 +35,9 @@ type local struct {
 // localKey is one value with the arrays that its updates need.
 type localKey struct {
 	index int
-	value *nd.Array
+	value *nd.Array // of a key of InitRows the rows that have been pushed
 	sum   reducer
+	made  *rows.Spec // how the other rows begin; nil: they are zeros
 }
 
 func newLocal(kind Kind) *local {
@@ -56,19 +59,24 @@ func (s *local) Init(_ context.Context, key string, value *nd.Array) (err error)
 	if value == nil {
 		return fmt.Errorf("kvstore: no value for key %q", key)
 	}
-	k := &localKey{index: len(s.order)}
 	dev := value.Device()
 	if s.onHost {
 		dev = device.CPU()
 	}
-	k.value = emptyLike(value, dev, nd.Name("kvstore "+key))
+	k := &localKey{value: emptyLike(value, dev, nd.Name("kvstore "+key))}
 	value.CopyInto(k.value)
+	s.enter(key, k)
+	return nil
+}
+
+// enter makes a key known. s.mu is held.
+func (s *local) enter(key string, k *localKey) {
+	k.index = len(s.order)
 	s.keys[key] = k
 	s.order = append(s.order, key)
 	if s.updater != nil {
 		s.updater.SetName(k.index, key)
 	}
-	return nil
 }
 
 func (s *local) Push(key string, _ int, grads ...*nd.Array) (err error) {
@@ -88,8 +96,16 @@ func (s *local) push(key string, grads []*nd.Array) error {
 	if err != nil {
 		return fmt.Errorf("kvstore: key %q: %w", key, err)
 	}
-	if s.updater == nil {
+	if k.made != nil {
+		if sum.Storage() != nd.RowSparse {
+			sum = sum.Detach().ToStorage(nd.RowSparse)
+			defer sum.Close()
+		}
+		k.touch(sum, s.updater == nil)
+	} else if s.updater == nil {
 		sum.CopyInto(k.value)
+	}
+	if s.updater == nil {
 		return nil
 	}
 	if err := s.updater.Update(k.index, k.value, sum); err != nil {
@@ -111,49 +127,164 @@ func (s *local) pull(key string, out []*nd.Array) error {
 		return err
 	}
 	for _, a := range out {
-		k.value.CopyInto(a)
+		k.pull(key, a)
 	}
 	return nil
 }
 
-// InitRows implements RowKeeper. The store of one process holds all rows from the beginning, with
-// the values that servers would make at the first touch.
+// pull starts to copy the whole value.
+func (k *localKey) pull(key string, a *nd.Array) {
+	switch {
+	case k.made == nil:
+		k.value.CopyInto(a)
+	case a.Storage() == nd.RowSparse:
+		k.read(key, a, nil)
+	default:
+		all := emptyLike(k.value, k.value.Device())
+		defer all.Close()
+		k.read(key, all, nil)
+		all.CopyInto(a)
+	}
+}
+
+// InitRows implements RowKeeper. The store holds the rows that have been pushed, as servers do.
 func (s *local) InitRows(ctx context.Context, key string, spec RowsSpec) (err error) {
 	defer op.Recover(&err)
 	if err := spec.check(key); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	number := uint32(len(s.order) + s.tables)
-	s.mu.Unlock()
-	value, err := spec.Make(number)
-	if err != nil {
-		return fmt.Errorf("kvstore: key %q: %w", key, err)
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
 	}
-	defer value.Close()
-	return s.Init(ctx, key, value)
+	if s.keys[key] != nil {
+		return fmt.Errorf("kvstore: key %q has a value already", key)
+	}
+	of := spec.of(uint32(len(s.order) + s.tables))
+	k := &localKey{made: &of, value: nd.ZerosOf(nd.RowSparse, spec.Shape, nd.As(spec.DType),
+		nd.Name("kvstore "+key))}
+	if s.updater != nil {
+		if err := worksOnRows(s.updater.Optimizer(), key, spec.DType); err != nil {
+			return err
+		}
+	}
+	s.enter(key, k)
+	return nil
 }
 
 // RowSparsePull implements RowPuller.
-func (s *local) RowSparsePull(key string, _ int, rows, out []*nd.Array) (err error) {
+func (s *local) RowSparsePull(key string, _ int, ids, out []*nd.Array) (err error) {
 	defer op.Recover(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, err := s.find(key, "RowSparsePull", out)
 	if err == nil {
-		err = rowsFit(key, k.value.Storage(), rows, out)
+		err = rowsFit(key, k.value.Storage(), ids, out)
 	}
 	if err != nil {
 		return err
 	}
 	for i, a := range out {
-		ids := rows[i].Detach().Reshape(-1).To(device.CPU())
-		if err := nd.InvokeInto(index.Retain.Op, nil, []*nd.Array{k.value, ids},
-			[]*nd.Array{a}); err != nil {
-			return fmt.Errorf("kvstore: RowSparsePull of %q: %w", key, err)
+		k.read(key, a, ids[i].Detach().To(device.CPU()))
+	}
+	return nil
+}
+
+// localRows is an operation on some rows of a key.
+type localRows struct {
+	key   string
+	made  *rows.Spec // nil: rows that the key does not store are zeros
+	value *op.Sparse // of the key
+	grad  *op.Sparse // of a push
+	put   bool       // the push replaces its rows
+	to    *op.Sparse // of a pull
+	ids   *op.Tensor // of a pull: the numbers of the rows; nil: all
+}
+
+// rowsOf begins the description of an operation.
+func (k *localKey) rowsOf() *localRows {
+	return &localRows{made: k.made, value: k.value.Stored()}
+}
+
+// touch starts to make the rows of a gradient that the key does not store. With put it gives them
+// the values of the gradient.
+func (k *localKey) touch(grad *nd.Array, put bool) {
+	r := k.rowsOf()
+	r.grad, r.put = grad.Stored(), put
+	k.value.Engine().PushUses(&engine.Task{Name: "kvstore touch of rows", Fn: runRowTouch, Arg: r},
+		engine.Use{Var: k.value.Var(), Access: engine.Update},
+		engine.Use{Var: grad.Var(), Access: engine.Read})
+	k.value.Touch()
+}
+
+// read starts to copy the rows that ids numbers, all rows without ids, into a row_sparse array.
+func (k *localKey) read(key string, to, ids *nd.Array) {
+	r := k.rowsOf()
+	r.key, r.to = key, to.Stored()
+	uses := []engine.Use{{Var: k.value.Var(), Access: engine.Read}, {Var: to.Var(),
+		Access: engine.Overwrite}}
+	if ids != nil {
+		t := ids.Tensor()
+		r.ids = &t
+		uses = append(uses, engine.Use{Var: ids.Var(), Access: engine.Read})
+	}
+	k.value.Engine().PushUses(&engine.Task{Name: "kvstore pull of rows", Fn: runRowRead, Arg: r},
+		uses...)
+	to.Touch()
+}
+
+// runRowTouch is the body of touch.
+func runRowTouch(run *engine.Run) error {
+	r := run.Arg.(*localRows)
+	all := loop.Merge(r.value.Indices, r.grad.Indices)
+	if len(all) > r.value.N {
+		old := op.NewSparse(op.RowSparse, r.value.DType, r.value.Shape)
+		loop.CopyStored(old, r.value)
+		r.value.Room(len(all))
+		copy(r.value.Indices, all)
+		r.gather(r.value, old)
+	}
+	if r.put {
+		row := r.grad.Row() * r.grad.DType.Size()
+		at := 0
+		for i, id := range r.grad.Indices {
+			at += loop.Search(r.value.Indices[at:], id)
+			copy(r.value.Bytes()[at*row:(at+1)*row], r.grad.Bytes()[i*row:])
 		}
 	}
 	return nil
+}
+
+// runRowRead is the body of read.
+func runRowRead(run *engine.Run) error {
+	r := run.Arg.(*localRows)
+	list, err := numbered(r.ids, uint64(r.to.Shape[0]))
+	if err != nil {
+		return fmt.Errorf("kvstore: RowSparsePull of %q: %w", r.key, err)
+	}
+	r.to.Room(len(list))
+	for i, id := range list {
+		r.to.Indices[i] = int64(id)
+	}
+	r.gather(r.to, r.value)
+	return nil
+}
+
+// gather gives out, whose indices are set, their rows: of from, or as they begin.
+func (r *localRows) gather(out, from *op.Sparse) {
+	loop.Retain(out, from, 1)
+	if r.made == nil || r.made.Init.Scale == 0 {
+		return
+	}
+	at := 0
+	for i, id := range out.Indices {
+		at += loop.Search(from.Indices[at:], id)
+		if at == from.N || from.Indices[at] != id {
+			r.made.Init.Fill(out.Bytes()[i*r.made.Row:(i+1)*r.made.Row], out.DType, r.made.Key,
+				uint64(id))
+		}
+	}
 }
 
 func (s *local) PushPull(key string, _ int, grads, out []*nd.Array) (err error) {
@@ -202,6 +333,11 @@ func (s *local) SetOptimizer(_ context.Context, o optimizer.Optimizer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, key := range s.order {
+		if k := s.keys[key]; k.made != nil {
+			if err := worksOnRows(o, key, k.made.DType); err != nil {
+				return err
+			}
+		}
 		u.SetName(i, key)
 	}
 	s.updater = u

@@ -171,7 +171,7 @@ func alone(t *testing.T, o optimizer.Optimizer, workers, steps int) (want []floa
 func TestRowsInOneProcess(t *testing.T) {
 	const steps, workers = 6, 2
 	for _, o := range []optimizer.Optimizer{optimizer.SGD{LR: 0.1, Momentum: 0.9},
-		optimizer.Adam{LR: 0.05}} {
+		optimizer.Adam{LR: 0.05}, optimizer.AdaGrad{LR: 0.1}} {
 		want := alone(t, o, workers, steps)
 		got, err := trainRows(t.Context(), open(t, "local"), o, steps, func(step int) []*nd.Array {
 			return []*nd.Array{rowGradient(0, step), rowGradient(1, step)}

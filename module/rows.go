@@ -78,7 +78,7 @@ func (p pulls) reader(s *sym.Symbol, name string) (*trainer.RowReader, error) {
 // use describes a parameter for a store.
 func (p pulls) use(name string) (u trainer.RowUse) {
 	if start, ok := p.m.net.tables.made[name]; ok {
-		u.Made = &start.Init
+		u.Made, u.Make = &start.Init, func() error { return p.m.net.makeRowsOf(name) }
 	}
 	if p.m.config.rowIDs == nil {
 		_, u.Whole = p.reader(p.m.net.symbol, name)
@@ -237,8 +237,7 @@ func (f *fitting) rowsElsewhere() bool {
 		return c.kind.Job
 	}
 	_, keeps := kvstore.As[kvstore.RowKeeper](c.kv)
-	_, joint := kvstore.As[kvstore.Joint](c.kv)
-	return keeps && joint
+	return keeps
 }
 
 // rowInit returns the way in which a store begins the rows of a parameter; ok is false if rows
@@ -312,13 +311,22 @@ func (n *network) makeRows(elsewhere bool) error {
 	if elsewhere {
 		return nil
 	}
-	for name, start := range n.tables.made {
-		if err := makeRows(n.first().args[name], start.Init, start.number); err != nil {
-			return fmt.Errorf("module: values of %s: %w", name, err)
+	for name := range n.tables.made {
+		if err := n.makeRowsOf(name); err != nil {
+			return err
 		}
-		n.spread(name)
 	}
 	n.tables.made = nil
+	return nil
+}
+
+// makeRowsOf makes the rows of a parameter that beginsByRows has noted.
+func (n *network) makeRowsOf(name string) error {
+	start := n.tables.made[name]
+	if err := makeRows(n.first().args[name], start.Init, start.number); err != nil {
+		return fmt.Errorf("module: values of %s: %w", name, err)
+	}
+	n.spread(name)
 	return nil
 }
 

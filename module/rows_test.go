@@ -261,6 +261,78 @@ func TestRowsAhead(t *testing.T) {
 	}
 }
 
+// TestRowsInOwnStore: the store of one process keeps rows of row_sparse weights, and makes the rows
+// that training does not touch like a module without a store. An optimizer that changes all rows
+// gets them all.
+func TestRowsInOwnStore(t *testing.T) {
+	for _, name := range []string{"linear", "factors", "all rows"} {
+		t.Run(name, func(t *testing.T) {
+			task := rowTasks()[name]
+			if name == "all rows" {
+				task = rowTasks()["linear"]
+				task.o.NoLazyUpdate = true
+			}
+			kv, err := kvstore.Open(t.Context(), "local")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer kv.Close()
+			m := module.New(task.net(), module.Seed(5))
+			err = m.Fit(t.Context(), task.data(t), module.Epochs(2), module.StoreWith(kv),
+				module.Init(initializer.Uniform{Scale: 0.5}), module.Optimize(task.o),
+				module.Metric(unmeasured{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			args, _ := m.Params()
+			compareParams(t, []map[string][]float32{floats(t, args)}, alone(t, task, 1, 2))
+		})
+	}
+}
+
+// TestLargeTableInOwnStore trains tables of 2^37 bytes with a store of one process, which holds the
+// rows that gradients have touched.
+func TestLargeTableInOwnStore(t *testing.T) {
+	const features, samples = 1 << 31, 40
+	before := resident(t)
+	kv, err := kvstore.Open(t.Context(), "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kv.Close()
+	m := module.New(factorNet(features, 16))
+	err = m.Fit(t.Context(), factorData(t, samples, features), module.Epochs(2),
+		module.StoreWith(kv), module.Init(initializer.Normal{Sigma: 0.1}),
+		module.Optimize(optimizer.AdaGrad{LR: 0.1}), module.Metric(unmeasured{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, err := kv.OptimizerStates(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for _, s := range states {
+		for _, a := range s.Arrays {
+			if a.Storage() != nd.RowSparse {
+				continue
+			}
+			tables++
+			n, err := a.NNZ()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows := n / a.Shape()[1:].Size(); rows < samples || rows > samples*tableWords {
+				t.Errorf("states of %s have %d rows, want those of %d features", s.Key, rows,
+					samples*tableWords)
+			}
+		}
+	}
+	if used := resident(t) - before; used > 500<<20 || tables != 2 {
+		t.Errorf("%d MiB, %d tables with rows, want less than 500 MiB and 2", used>>20, tables)
+	}
+}
+
 // resident returns the resident memory of this process in bytes.
 func resident(t *testing.T) int {
 	t.Helper()

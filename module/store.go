@@ -15,8 +15,9 @@ import (
 // processes they share the auxiliary states too: a moving average covers the batches of all
 // workers.
 //
-// Of parameters whose gradients are row_sparse a store with servers keeps rows. Gradients are pushed
-// as rows, and Forward pulls the rows that its batch reads.
+// Of parameters whose gradients are row_sparse a store with servers keeps rows, and a store of one
+// process of parameters whose values are row_sparse. Gradients are pushed as rows, and Forward pulls
+// the rows that its batch reads.
 func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	if err := m.usable("UseStore"); err != nil {
 		return err

@@ -43,7 +43,8 @@ type StoreUse struct {
 	Aux    func() []AuxState
 	Settle func() // makes auxiliary states equal on all devices
 	// Rows describes parameters of which each batch reads some rows. A store of a job keeps rows of
-	// those whose gradients or values are row_sparse. Nil: the rows of batches are not known.
+	// those whose gradients or values are row_sparse, a store of one process of those whose values
+	// are. Nil: the rows of batches are not known.
 	Rows func(name string) RowUse
 }
 

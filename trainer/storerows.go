@@ -27,6 +27,9 @@ type RowUse struct {
 	// Made says how the rows begin of a row_sparse parameter without values. Nil: the parameter has
 	// values.
 	Made *rows.Init
+	// Make gives such a parameter all its rows, in this process. It is called if the store does not
+	// keep rows of the parameter.
+	Make func() error
 }
 
 // storedRows is the part of a storedKey of which the store keeps rows. This process has the rows of
@@ -49,10 +52,13 @@ func (s *Store) rowsOf(p *Param, g *nd.Array, o optimizer.Optimizer, use RowUse)
 	error) {
 	w := p.Weights[0]
 	sparse := w.Storage() == nd.RowSparse
-	if s.joint == nil || !sparse && g.Storage() != nd.RowSparse {
+	if !sparse && (s.joint == nil || g.Storage() != nd.RowSparse) {
 		return nil, nil
 	}
 	why := use.Whole
+	if s.joint == nil && why == nil {
+		why = keepsOthers(w, o)
+	}
 	if _, ok := kvstore.As[kvstore.RowKeeper](s.kv); !ok {
 		why = fmt.Errorf("the store %s keeps no rows", s.kv.Name())
 	} else if why == nil && !sparse {
@@ -61,6 +67,10 @@ func (s *Store) rowsOf(p *Param, g *nd.Array, o optimizer.Optimizer, use RowUse)
 	switch {
 	case why == nil:
 		return &storedRows{made: use.Made}, nil
+	case s.joint == nil && use.Made == nil:
+		return nil, nil
+	case s.joint == nil:
+		return nil, use.Make()
 	case sparse:
 		return nil, fmt.Errorf("the store %s cannot keep the rows of %s, which is row_sparse: %w",
 			s.kv.Name(), p.Name, why)
@@ -85,10 +95,16 @@ func keptByRows(copies []*nd.Array, o optimizer.Optimizer) error {
 		return fmt.Errorf("it has %d bytes, want at most %d; a row_sparse parameter may be larger",
 			n, wholeLimit)
 	}
+	return keepsOthers(copies[0], o)
+}
+
+// keepsOthers says why an optimizer may change other rows of a parameter than those of a gradient,
+// or make other steps for them; nil: it does not.
+func keepsOthers(w *nd.Array, o optimizer.Optimizer) error {
 	if !optimizer.Elementwise(o) {
 		return fmt.Errorf("%s looks at parameters as a whole", o.Name())
 	}
-	return worksOnRows(o, copies[0].DType())
+	return worksOnRows(o, w.DType())
 }
 
 // worksOnRows says why an optimizer cannot change the rows of a row_sparse gradient alone: it
@@ -127,11 +143,13 @@ func (s *Store) initRows(ctx context.Context, k *storedKey) error {
 	w := k.value[0]
 	switch {
 	case k.rows.made != nil:
-		seeds, err := s.joint.Agree(ctx, "rows of "+k.name, k.rows.made.Seed)
-		if err != nil {
-			return err
+		if s.joint != nil {
+			seeds, err := s.joint.Agree(ctx, "rows of "+k.name, k.rows.made.Seed)
+			if err != nil {
+				return err
+			}
+			k.rows.made.Seed = seeds[0] // worker 0's values count
 		}
-		k.rows.made.Seed = seeds[0] // worker 0's values count
 		return s.kv.InitRows(ctx, k.name, kvstore.RowsSpec{Shape: w.Shape(), DType: w.DType(),
 			Init: *k.rows.made})
 	case w.Storage() == nd.RowSparse:
