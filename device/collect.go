@@ -31,7 +31,7 @@ func (c *collector) watch(used int64, usage func() UsageInfo) {
 	c.running = true
 	go func() {
 		c.run()
-		left := usage().Used[PurposeArray]
+		left := usage().arrays()
 		c.mu.Lock()
 		c.next, c.running = 2*left, false
 		c.mu.Unlock()

@@ -15,10 +15,11 @@ const (
 	PurposeArray   Purpose = iota
 	PurposeArena           // memory of executors, laid out by package memplan
 	PurposeScratch         // working space of kernels
+	PurposeStored          // stored values of sparse arrays, for which operations ask while they run
 	numPurposes
 )
 
-var purposeNames = [...]string{"array", "arena", "scratch"}
+var purposeNames = [...]string{"array", "arena", "scratch", "stored"}
 
 // String returns the purpose's name.
 func (p Purpose) String() string { return purposeNames[p] }
@@ -101,6 +102,9 @@ func (u UsageInfo) Total() int64 {
 	}
 	return n
 }
+
+// arrays returns the bytes of dense and sparse arrays.
+func (u UsageInfo) arrays() int64 { return u.Used[PurposeArray] + u.Used[PurposeStored] }
 
 // String lists the bytes in use by purpose, without purposes that use none.
 func (u UsageInfo) String() string {

@@ -76,8 +76,8 @@ func (p *Pool) put(b Block) {
 	l.used[b.purpose]--
 	if b.retired {
 		l.retired--
-		l.queue.wake()
 	}
+	l.queue.wake()
 	l.mu.Unlock()
 }
 
@@ -145,8 +145,8 @@ func (p *Pool) watch(purpose Purpose, size int) {
 	if u.Cached > most {
 		p.Trim()
 	}
-	if purpose == PurposeArray {
-		p.collect.watch(u.Used[PurposeArray], p.Usage)
+	if purpose == PurposeArray || purpose == PurposeStored {
+		p.collect.watch(u.arrays(), p.Usage)
 	}
 }
 

@@ -182,14 +182,15 @@ func TestAllocWaitsForRetiredBlocks(t *testing.T) {
 	}
 }
 
-// TestOnlyArraysWait checks that memory of kernels and executors never waits for retired blocks.
+// TestOnlyArraysWait checks that memory of kernels and executors, and the memory for which operations
+// ask while they run, never waits for retired blocks.
 func TestOnlyArraysWait(t *testing.T) {
 	defer device.SetAwaitLimit(time.Minute)()
 	p := device.NewPool(device.CPU(), newHeap())
 	const size = 40 << 20
 	start := time.Now()
 	for _, purpose := range []device.Purpose{device.PurposeArray, device.PurposeArray,
-		device.PurposeScratch, device.PurposeArena} {
+		device.PurposeScratch, device.PurposeArena, device.PurposeStored} {
 		b, err := p.Alloc(size, purpose)
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,8 @@ import (
 // A program runs ahead of its operations: it asks for the memory of later steps while the
 // operations of earlier ones, after which memory becomes free, are still pending. Without a bound
 // the memory would grow with the distance. Therefore an allocation for an array waits when enough
-// blocks of its size are on their way back.
+// blocks of its size are on their way back. An operation that asks for memory while it runs, for a
+// sparse result, never waits: the blocks may come back only after it.
 const (
 	minAwaited  = 1 << 20  // size in bytes of the smallest blocks that allocations wait for
 	aheadBytes  = 64 << 20 // bytes of a size that may be on their way back while the pool grows

@@ -156,7 +156,10 @@ func TestMisuseOfArrays(t *testing.T) {
 // The null device has its own accounts, so that other tests' arrays do not disturb.
 var accounts = device.Null(1)
 
-func inUse() int64 { return device.Usage(accounts).Used[device.PurposeArray] }
+func inUse() int64 {
+	u := device.Usage(accounts)
+	return u.Used[device.PurposeArray] + u.Used[device.PurposeStored]
+}
 
 func TestCloseReturnsMemory(t *testing.T) {
 	x := nd.FromSlice(ramp(1 << 10)).To(accounts)

@@ -127,7 +127,7 @@ func (s *Sparse) Room(n int) {
 // memory returns bytes bytes, 64-byte aligned, in the place of block i if they are of the pool.
 func (s *Sparse) memory(i, bytes int) []byte {
 	if s.pooled {
-		if b, err := device.Alloc(device.CPU(), bytes, device.PurposeArray); err == nil {
+		if b, err := device.Alloc(device.CPU(), bytes, device.PurposeStored); err == nil {
 			s.blocks[i].Free()
 			s.blocks[i] = b
 			return unsafe.Slice((*byte)(b.Ptr), bytes)
