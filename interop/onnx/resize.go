@@ -29,7 +29,7 @@ func (p *sampling) source(i int) float64 {
 		if p.out == 1 {
 			return 0
 		}
-		return x * float64(p.in-1) / (out - 1)
+		return x * float64(p.in-1) / (p.scale*float64(p.in) - 1)
 	case "asymmetric":
 		return x / p.scale
 	case "pytorch_half_pixel":
@@ -89,7 +89,7 @@ func (p *sampling) weights(i int) map[int]float64 {
 		low, high = x-reach+1, x+reach
 	}
 	for k := low; k <= high; k++ {
-		if (p.exclude || shrink < 1) && (k < 0 || k > last) {
+		if p.exclude && (k < 0 || k > last) {
 			continue
 		}
 		w := p.kernel((k - x) * shrink)
