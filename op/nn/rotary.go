@@ -39,15 +39,7 @@ MXNet has no such operator. Source: Su et al., RoFormer, 2021.`,
 		Inputs:    rotaryInputs,
 		Infer:     inferRotary,
 		InferType: inferRotaryType,
-		Check: func(p RotaryEmbeddingParams) error {
-			if p.Size%2 != 0 {
-				return op.Errorf("size", "%d, want an even number", p.Size)
-			}
-			if !(p.Base.Value() > 0) {
-				return op.Errorf("base", "%v, want a number above 0", p.Base.Value())
-			}
-			return nil
-		},
+		Check:     RotaryEmbeddingParams.check,
 		Grad: func(g *op.Grad, p RotaryEmbeddingParams) []op.Entry {
 			return rotaryBack(g, rotaryGrad, p)
 		},
@@ -61,6 +53,7 @@ MXNet has no such operator. Source: Su et al., RoFormer, 2021.`,
 		Inputs:    rotaryInputs,
 		Infer:     inferRotary,
 		InferType: inferRotaryType,
+		Check:     RotaryEmbeddingParams.check,
 		Grad: func(g *op.Grad, p RotaryEmbeddingParams) []op.Entry {
 			return rotaryBack(g, RotaryEmbedding, p)
 		},
@@ -119,6 +112,17 @@ func integers(arg string, t *dtype.Type) error {
 	}
 	if *t != dtype.Int32 && *t != dtype.Int64 {
 		return op.Errorf(arg, "element type %v, want int32 or int64", *t)
+	}
+	return nil
+}
+
+// check reports parameters that describe no pairs.
+func (p RotaryEmbeddingParams) check() error {
+	if p.Size < 0 || p.Size%2 != 0 {
+		return op.Errorf("size", "%d, want an even number, or 0", p.Size)
+	}
+	if !(p.Base.Value() > 0) {
+		return op.Errorf("base", "%v, want a number above 0", p.Base.Value())
 	}
 	return nil
 }
