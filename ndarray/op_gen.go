@@ -1301,6 +1301,19 @@ type (
 	//   - NotInt bool: whether the number is an integer; if not, arrays of integers and booleans
 	//     become float64 (switches is_int off)
 	ScalarParams = prim.ScalarParams
+	// ScaledAttentionParams holds the parameters of Attention.
+	//
+	//   - Heads int: heads of the queries; at least 1; required
+	//   - KVHeads int: heads of keys and values, which divide heads; 0: as many as heads; at least
+	//     0
+	//   - Scale Opt[float64]: factor of the scores; None: 1/sqrt(size)
+	//   - Causal bool: query i reads the keys up to its own position alone
+	//   - UseLength bool: the input length has the number of keys that are read of each sequence
+	//   - UsePosition bool: the input position has the position of the first query of each sequence
+	//     among the keys, for causal
+	//
+	// Fields of type Opt are set by [Some]: ScaledAttentionParams{Scale: nd.Some(0.5)}.
+	ScaledAttentionParams = nn.ScaledAttentionParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
 	//
 	//   - Shape []int: shape of the output; required
@@ -1601,6 +1614,7 @@ var (
 	opArgMin                                = op.Lookup("argmin")
 	opArgSort                               = op.Lookup("argsort")
 	opAsLoss                                = op.Lookup("make_loss")
+	opAttention                             = op.Lookup("Attention")
 	opBatchDot                              = op.Lookup("batch_dot")
 	opBatchNorm                             = op.Lookup("BatchNorm")
 	opBatchTake                             = op.Lookup("batch_take")
@@ -1971,6 +1985,7 @@ var (
 
 // Names of the inputs of operators whose parameters switch inputs on or off.
 var (
+	inAttention                      = []string{"query", "key", "value", "length", "position"}
 	inBilinearResize2D               = []string{"data", "like"}
 	inCTCLoss                        = []string{"data", "label", "data_lengths", "label_lengths"}
 	inContribQuantizedConv           = []string{"data", "weight", "bias", "min_data", "max_data", "min_weight", "max_weight", "min_bias", "max_bias"}
@@ -2199,6 +2214,40 @@ func ArgSort(data *Array, p ArgSortParams) *Array {
 // the output.
 func AsLoss(data *Array) *Array {
 	return apply1(opAsLoss, op.NoParams{}, data)
+}
+
+// Attention is scaled dot-product attention: softmax(scale·QKᵀ)·V, head by head.
+//
+// Query has shape (batch, n, heads·size), key and value (batch, keys, kv_heads·size); the output
+// has
+// the shape of query. With fewer kv_heads, heads/kv_heads neighbouring heads share keys and values.
+// Query i reads the first keys: as many as length says, and with causal those up to key position +
+// i.
+// A query that reads none gives zeros. With keys and values of a fixed capacity, causal and
+// use_position make the step of decoding: what lies behind position + n is not read. No matrix of
+// all
+// weights exists: blocks keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The
+// hidden
+// second output is the logarithm of the sum of exponents, (batch, heads, n). Length and position
+// have
+// no gradient; second derivatives of attention need the composition of batch_dot and softmax. MXNet
+// has no such operator.
+//
+// Its gradient has no gradient in turn: second derivatives of attention need the composition of
+// batch_dot and softmax.
+//
+// Optional inputs, given by [With]: length, position.
+//
+// Parameters:
+//   - Heads: heads of the queries; at least 1; required
+//   - KVHeads: heads of keys and values, which divide heads; 0: as many as heads; at least 0
+//   - Scale: factor of the scores; None: 1/sqrt(size)
+//   - Causal: query i reads the keys up to its own position alone
+//   - UseLength: the input length has the number of keys that are read of each sequence
+//   - UsePosition: the input position has the position of the first query of each sequence among
+//     the keys, for causal
+func Attention(query, key, value *Array, p ScaledAttentionParams, with ...Input) *Array {
+	return applyNamed(opAttention, p, inAttention, with, query, key, value, nil, nil)
 }
 
 // BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes

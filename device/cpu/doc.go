@@ -31,7 +31,8 @@
 //
 // elem.c and broadcast.c hold functions of elements, reduce.c and softmax.c sums along axes, move.c
 // and cast.c copies and conversions, index.c lookups, pool.c and norm.c layers, update.c
-// optimizers, random.c Philox, recurrent.c the cells of recurrent networks. product.c hands matrix
+// optimizers, random.c Philox, recurrent.c the cells of recurrent networks, attention.c attention in
+// blocks. product.c hands matrix
 // products to oneDNN or, where it is slower, to gemm.c. prog.c, conv.c and poolprog.c are all else
 // that knows oneDNN: a program of primitives and reorders over operands in plain layouts, which
 // works with 2.x and 3.x. Built with the tag nodnn a binary needs no oneDNN: plainprog.c,

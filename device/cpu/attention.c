@@ -1,0 +1,276 @@
+#include "attention.h"
+
+#include "gxmath.h"
+
+// Blocks of queries meet blocks of keys, as in FlashAttention (Dao et al., 2022). A query keeps the
+// greatest score and the sum of exponents so far. One thread owns all results of an item, and goes
+// over keys in order, so that results do not depend on the number of threads.
+
+enum { ROWS = 96, KEYS = 128, WIDE = 32 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef struct {
+	float *y, *lse, *scratch;
+	const float *q, *k, *v;
+	const gx_attention *p;
+	const gx_attention_grads *g;
+	int64_t *taken, blocks, room;
+} job;
+
+static int64_t padded(int64_t n) { return (n + WIDE - 1) / WIDE * WIDE; }
+
+int64_t gx_attention_scratch(const gx_attention *p) {
+	return padded(p->size) * (4 * ROWS + 5 * KEYS) + 2 * ROWS * KEYS + 4 * ROWS;
+}
+
+// matrix says where element (i, j) of a factor is: at a[i * down + j * along].
+typedef struct {
+	const float *a;
+	int64_t down, along;
+} matrix;
+
+// multiply adds to c, or writes, the product of a, rows x k, and b, k x cols. rows is a multiple of
+// high, cols of WIDE; rows of b are ldb and those of c ldc apart. high and two are constants.
+INLINE void multiply(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb, int64_t rows,
+	int64_t k, int64_t cols, int add, const int high, const int two) {
+	int64_t step = two ? 32 : 16;
+	for (int64_t x = 0; x < cols; x += step)
+		for (int64_t r = 0; r < rows; r += high) {
+			gx_v16 lo[8], hi[8];
+			float *to = c + r * ldc + x;
+#pragma GCC unroll 8
+			for (int i = 0; i < high; i++) {
+				lo[i] = hi[i] = (gx_v16){};
+				if (add) lo[i] = GX_AT(to + i * ldc);
+				if (add && two) hi[i] = GX_AT(to + i * ldc + 16);
+			}
+			const float *f = a.a + r * a.down;
+			for (int64_t t = 0; t < k; t++, f += a.along) {
+				gx_v16 u = GX_AT(b + t * ldb + x), w = two ? GX_AT(b + t * ldb + x + 16) : u;
+#pragma GCC unroll 8
+				for (int i = 0; i < high; i++) {
+					gx_v16 e = f[i * a.down] - (gx_v16){};
+					lo[i] += e * u;
+					if (two) hi[i] += e * w;
+				}
+			}
+#pragma GCC unroll 8
+			for (int i = 0; i < high; i++) {
+				GX_AT(to + i * ldc) = lo[i];
+				if (two) GX_AT(to + i * ldc + 16) = hi[i];
+			}
+		}
+}
+
+// gather copies rows of size elements, which are step apart, to rows of width, filled with zeros,
+// and adds rows of zeros up to all.
+INLINE void gather(float *d, const float *s, int64_t step, int64_t rows, int64_t all, int64_t size,
+	int64_t width) {
+	memset(d, 0, (size_t)(all * width) * sizeof(float));
+	for (int64_t r = 0; r < rows; r++) memcpy(d + r * width, s + r * step, (size_t)size * 4);
+}
+
+// turned writes the transpose of rows to d, width x KEYS.
+INLINE void turned(float *d, const float *s, int64_t step, int64_t rows, int64_t size,
+	int64_t width) {
+	memset(d, 0, (size_t)(width * KEYS) * sizeof(float));
+	for (int64_t r = 0; r < rows; r += 16)
+		for (int64_t c = 0; c < size; c++)
+			for (int64_t i = r; i < gx_min(r + 16, rows); i++) d[c * KEYS + i] = s[i * step + c];
+}
+
+// Row r of a group's queries is step r % n of head r / n of the group.
+INLINE int64_t place_of(const gx_attention *p, int64_t b, int64_t g, int64_t r) {
+	return ((b * p->n + r % p->n) * p->groups * p->group + g * p->group + r / p->n) * p->size;
+}
+
+INLINE void gather_queries(float *d, const float *s, const gx_attention *p, int64_t b, int64_t g,
+	int64_t from, int64_t rows, int64_t all, int64_t width) {
+	memset(d, 0, (size_t)(all * width) * sizeof(float));
+	for (int64_t r = 0; r < rows; r++)
+		memcpy(d + r * width, s + place_of(p, b, g, from + r), (size_t)p->size * 4);
+}
+
+// limit_of returns the number of keys that row r reads.
+INLINE int64_t limit_of(const gx_attention *p, int64_t b, int64_t r) {
+	int64_t n = p->keys;
+	if (p->lengths) n = gx_min(n, p->lengths[b]);
+	if (p->causal) n = gx_min(n, r % p->n + 1 + (p->positions ? p->positions[b] : 0));
+	return gx_max(n, 0);
+}
+
+INLINE int64_t most_of(const gx_attention *p, int64_t b, int64_t from, int64_t rows) {
+	int64_t most = 0;
+	for (int64_t r = 0; r < rows; r++) most = gx_max(most, limit_of(p, b, from + r));
+	return most;
+}
+
+// weigh turns n scores of a row into exponents below the greatest so far.
+INLINE void weigh(float *s, int64_t n, float scale, float *most, float *sum, float *factor) {
+	float m = *most, old = *most, part[16] = {0};
+	for (int64_t i = 0; i < n; i++) s[i] *= scale;
+	for (int64_t i = 0; i < n; i++) m = s[i] > m ? s[i] : m;
+	float base = m == -INFINITY ? 0.0f : m;
+	GX_EACH(i, 0, n) s[i] = gx_exp_down(s[i] - base);
+	for (int64_t i = n; i < KEYS; i++) s[i] = 0;
+	for (int64_t i = 0; i < KEYS; i += 16)
+		for (int k = 0; k < 16; k++) part[k] += s[i + k];
+	for (int k = 1; k < 16; k++) part[0] += part[k];
+	*factor = old == -INFINITY ? 0.0f : gx_exp_down(old - base);
+	*sum = *sum * *factor + part[0];
+	*most = m;
+}
+
+INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
+	const gx_attention *p = j->p;
+	int64_t b = it / j->blocks / p->groups, g = it / j->blocks % p->groups, d = p->size,
+		w = padded(d), from = it % j->blocks * ROWS, rows = gx_min(ROWS, p->group * p->n - from),
+		all = (rows + high - 1) / high * high, step = p->groups * d;
+	float *q = buffer, *o = q + ROWS * w, *kt = o + ROWS * w, *v = kt + KEYS * w, *s = v + KEYS * w,
+		*most = s + ROWS * KEYS, *sum = most + ROWS;
+	gather_queries(q, j->q, p, b, g, from, rows, all, w);
+	memset(o, 0, (size_t)(all * w) * sizeof(float));
+	for (int64_t r = 0; r < all; r++) most[r] = -INFINITY, sum[r] = 0;
+	int64_t keys = most_of(p, b, from, rows);
+	for (int64_t first = 0; first < keys; first += KEYS) {
+		int64_t n = gx_min(KEYS, keys - first), at = ((b * p->keys + first) * p->groups + g) * d;
+		turned(kt, j->k + at, step, n, d, w);
+		gather(v, j->v + at, step, n, n, d, w);
+		multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
+		for (int64_t r = 0; r < all; r++) {
+			float factor = 1.0f;
+			int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
+			weigh(s + r * KEYS, gx_max(some, 0), p->scale, most + r, sum + r, &factor);
+			if (factor != 1.0f) GX_EACH(i, 0, w) o[r * w + i] *= factor;
+		}
+		multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1, high, two);
+	}
+	for (int64_t r = 0; r < rows; r++) {
+		float inv = sum[r] == 0.0f ? 0.0f : 1.0f / sum[r];
+		float *y = j->y + place_of(p, b, g, from + r);
+		for (int64_t i = 0; i < d; i++) y[i] = o[r * w + i] * inv;
+		if (j->lse)
+			j->lse[(b * p->groups + g) * p->group * p->n + from + r] =
+				sum[r] == 0.0f ? -INFINITY : most[r] + gx_log(sum[r]);
+	}
+}
+
+// slope_row makes weights of scores, and of the gradients of weights those of scores.
+INLINE void slope_row(float *s, float *t, int64_t n, float scale, float lse, float delta) {
+	GX_EACH(i, 0, n) {
+		float e = gx_exp(s[i] * scale - lse);
+		s[i] = e;
+		t[i] = e * (t[i] - delta) * scale;
+	}
+	for (int64_t i = gx_max(n, 0); i < KEYS; i++) s[i] = t[i] = 0;
+}
+
+INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
+	const gx_attention *p = j->p;
+	const gx_attention_grads *x = j->g;
+	int64_t b = it / p->groups, g = it % p->groups, d = p->size, w = padded(d),
+		total = p->group * p->n, step = p->groups * d;
+	float *q = buffer, *dy = q + ROWS * w, *dq = dy + ROWS * w, *kt = dq + ROWS * w,
+		*vt = kt + KEYS * w, *k = vt + KEYS * w, *dk = k + KEYS * w, *dv = dk + KEYS * w,
+		*s = dv + KEYS * w, *t = s + ROWS * KEYS;
+	for (int64_t r = 0; r < total; r++) memset(x->dq + place_of(p, b, g, r), 0, (size_t)d * 4);
+	for (int64_t first = 0; first < p->keys; first += KEYS) {
+		int64_t n = gx_min(KEYS, p->keys - first), up = (n + 7) / 8 * 8,
+			at = ((b * p->keys + first) * p->groups + g) * d;
+		turned(kt, x->k + at, step, n, d, w);
+		turned(vt, x->v + at, step, n, d, w);
+		gather(k, x->k + at, step, n, n, d, w);
+		memset(dk, 0, (size_t)(2 * KEYS * w) * sizeof(float));
+		for (int64_t from = 0; from < total; from += ROWS) {
+			int64_t rows = gx_min(ROWS, total - from), all = (rows + high - 1) / high * high;
+			if (most_of(p, b, from, rows) <= first) continue;
+			gather_queries(q, x->q, p, b, g, from, rows, all, w);
+			gather_queries(dy, x->dy, p, b, g, from, rows, all, w);
+			multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
+			multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high, two);
+			for (int64_t r = 0; r < all; r++) {
+				int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
+				float delta = 0, lse = 0;
+				if (some > 0) {
+					const float *y = x->y + place_of(p, b, g, from + r);
+					for (int64_t i = 0; i < d; i++) delta += dy[r * w + i] * y[i];
+					lse = x->lse[(b * p->groups + g) * total + from + r];
+					if (lse == -INFINITY) some = 0;
+				}
+				slope_row(s + r * KEYS, t + r * KEYS, some, p->scale, lse, delta);
+			}
+			multiply(dv, w, (matrix){s, 1, KEYS}, dy, w, up, rows, w, 1, high, two);
+			multiply(dk, w, (matrix){t, 1, KEYS}, q, w, up, rows, w, 1, high, two);
+			multiply(dq, w, (matrix){t, KEYS, 1}, k, w, all, n, w, 0, high, two);
+			for (int64_t r = 0; r < rows; r++) {
+				float *to = x->dq + place_of(p, b, g, from + r);
+				for (int64_t i = 0; i < d; i++) to[i] += dq[r * w + i];
+			}
+		}
+		for (int64_t r = 0; r < n; r++) {
+			memcpy(x->dk + at + r * step, dk + r * w, (size_t)d * 4);
+			memcpy(x->dv + at + r * step, dv + r * w, (size_t)d * 4);
+		}
+	}
+}
+
+// LEVEL makes the functions of one kind of processor.
+#define LEVEL(name, attribute, high, two) \
+	attribute static void items_##name(const job *j, float *buffer, int64_t n) { \
+		for (int64_t i; (i = __atomic_fetch_add(j->taken, 1, __ATOMIC_RELAXED)) < n;) \
+			if (j->g) \
+				grad_item(j, buffer, i, high, two); \
+			else \
+				forward_item(j, buffer, i, high, two); \
+	}
+
+LEVEL(plain, , 4, 0)
+#if defined(__x86_64__)
+LEVEL(v3, __attribute__((target("arch=x86-64-v3"))), 4, 0)
+LEVEL(v4, __attribute__((target("arch=x86-64-v4"))), 8, 1)
+#endif
+
+static int64_t items_of(const job *j) {
+	return j->p->batch * j->p->groups * (j->g ? 1 : j->blocks);
+}
+
+// An item of range is a thread; the threads take the items of the job one by one.
+static void range(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	for (int64_t t = begin; t < end; t++) {
+		float *buffer = j->scratch + t * j->room;
+#if defined(__x86_64__)
+		if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+			__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+			items_v4(j, buffer, items_of(j));
+			continue;
+		}
+		if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+			items_v3(j, buffer, items_of(j));
+			continue;
+		}
+#endif
+		items_plain(j, buffer, items_of(j));
+	}
+}
+
+static void run(job *j, int threads) {
+	int64_t taken = 0;
+	j->taken = &taken;
+	j->room = gx_attention_scratch(j->p);
+	j->blocks = (j->p->group * j->p->n + ROWS - 1) / ROWS;
+	gx_parallel(threads, threads, 1, range, j);
+}
+
+void gx_attention_forward(float *y, float *lse, const float *q, const float *k, const float *v,
+	const gx_attention *p, float *scratch, int threads) {
+	job j = {.y = y, .lse = lse, .scratch = scratch, .q = q, .k = k, .v = v, .p = p};
+	run(&j, threads);
+}
+
+void gx_attention_grad(const gx_attention_grads *g, const gx_attention *p, float *scratch,
+	int threads) {
+	job j = {.scratch = scratch, .p = p, .g = g};
+	run(&j, threads);
+}

@@ -1,0 +1,80 @@
+//go:build cgo
+
+package cpu
+
+/*
+#include "attention.h"
+#cgo noescape gx_attention_forward
+#cgo nocallback gx_attention_forward
+#cgo noescape gx_attention_grad
+#cgo nocallback gx_attention_grad
+*/
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Attention is scaled dot-product attention without the matrix of all weights. Queries have shape
+// (Batch, N, Groups·Group, Size), keys and values (Batch, Keys, Groups, Size).
+type Attention struct {
+	Batch, N, Keys, Groups, Group, Size int
+
+	Scale   float32
+	Causal  bool // query i reads the keys before its position + i + 1
+	Threads int
+}
+
+// AttentionArrays holds the operands of Attention. Run writes Y and, unless nil, LSE, of shape
+// (Batch, Groups·Group, N); RunGrad writes DQ, DK and DV. Lengths and Positions hold an int32 for
+// each sequence; nil: all keys, and zeros.
+type AttentionArrays struct {
+	Y, LSE, Q, K, V, Lengths, Positions unsafe.Pointer
+	DQ, DK, DV, DY                      unsafe.Pointer
+}
+
+func (k *Attention) c() C.gx_attention {
+	return C.gx_attention{batch: C.int64_t(k.Batch), n: C.int64_t(k.N), keys: C.int64_t(k.Keys),
+		groups: C.int64_t(k.Groups), group: C.int64_t(k.Group), size: C.int64_t(k.Size),
+		scale: C.float(k.Scale), causal: C.int32_t(boolInt(k.Causal))}
+}
+
+// Scratch returns the bytes of scratch memory that Run and RunGrad need.
+func (k *Attention) Scratch() int {
+	p := k.c()
+	return 4 * k.Threads * int(C.gx_attention_scratch(&p))
+}
+
+// pinned gives the description its arrays, which pin keeps in place.
+func (k *Attention) pinned(o *AttentionArrays, pin *runtime.Pinner) C.gx_attention {
+	p := k.c()
+	for _, a := range []unsafe.Pointer{o.Y, o.LSE, o.Q, o.K, o.V, o.Lengths, o.Positions, o.DQ,
+		o.DK, o.DV, o.DY} {
+		if a != nil {
+			pin.Pin(a)
+		}
+	}
+	p.lengths, p.positions = (*C.int32_t)(o.Lengths), (*C.int32_t)(o.Positions)
+	return p
+}
+
+// Run computes the attention.
+func (k *Attention) Run(o *AttentionArrays, scratch unsafe.Pointer) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	p := k.pinned(o, &pin)
+	C.gx_attention_forward((*C.float)(o.Y), (*C.float)(o.LSE), (*C.float)(o.Q), (*C.float)(o.K),
+		(*C.float)(o.V), &p, (*C.float)(scratch), C.int(k.Threads))
+}
+
+// RunGrad computes the gradients of queries, keys and values from the gradient of the output.
+func (k *Attention) RunGrad(o *AttentionArrays, scratch unsafe.Pointer) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	p := k.pinned(o, &pin)
+	g := C.gx_attention_grads{dq: (*C.float)(o.DQ), dk: (*C.float)(o.DK), dv: (*C.float)(o.DV),
+		dy: (*C.float)(o.DY), q: (*C.float)(o.Q), k: (*C.float)(o.K), v: (*C.float)(o.V),
+		y: (*C.float)(o.Y), lse: (*C.float)(o.LSE)}
+	C.gx_attention_grad(&g, &p, (*C.float)(scratch), C.int(k.Threads))
+}
