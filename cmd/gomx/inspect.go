@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"gomx/checkpoint"
+	"gomx/checkpoint/safetensors"
 	"gomx/symbol"
 )
 
@@ -19,8 +20,9 @@ func inspectCommand() *cobra.Command {
 	var graph graphFlags
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "List the contents of a .params or -symbol.json file, explain and draw a symbol",
-		Long: `List the arrays of a .params file or the nodes of a -symbol.json file.
+		Short: "List the contents of a file of arrays or a symbol, explain and draw a symbol",
+		Long: `List the arrays of a .params, .npz, .npy or .safetensors file, or the nodes of a -symbol.json
+file.
 
 With --summary, --explain, --svg or --memory, FILE is a symbol, and the command prints its layers,
 prints the changes that passes make to its graph, draws the graph, or draws the plan of its memory.
@@ -64,9 +66,16 @@ type row struct {
 	Attrs map[string]string `json:"attrs,omitempty"`
 }
 
-// inspect lists the contents of a file. A file that begins with a brace or white space is read as a
+// inspect lists the contents of a file. The names of files of NumPy and Hugging Face tell their
+// formats. Of the others, a file that begins with a brace or white space is read as a
 // symbol, any other as parameters.
 func inspect(path string) ([]row, error) {
+	switch formatOf(path) {
+	case ".npy":
+		return inspectNpy(path)
+	case ".npz", ".safetensors", safetensors.IndexSuffix:
+		return inspectArrays(path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

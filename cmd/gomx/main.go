@@ -93,7 +93,8 @@ func root(log zerolog.Logger) *cobra.Command {
 	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log),
 		scaleCommand(), topCommand(), traceCommand(), versionCommand(), nodeCommand(),
 		memoryCommand(),
-		platformCommand(), stalenessCommand(), sparseTrainCommand(), devicesCommand(), zooCommand())
+		platformCommand(), stalenessCommand(), sparseTrainCommand(), devicesCommand(), zooCommand(),
+		convertCommand())
 	cmd.AddCommand(planCommand(), planNodeCommand())
 	return cmd
 }
