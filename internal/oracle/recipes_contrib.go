@@ -39,6 +39,18 @@ func hawkes(d drawer) recipe {
 		}}
 }
 
+// attention draws heads whose numbers divide each other.
+func (d drawer) attention() recipe {
+	batch, kvHeads, group, size := d.between(1, 3), d.between(1, 2), d.between(1, 2), d.between(1, 4)
+	heads := kvHeads * group
+	attrs := map[string]string{"heads": fmt.Sprint(heads), "kv_heads": fmt.Sprint(kvHeads)}
+	d.maybe(attrs, "causal", "True")
+	d.maybe(attrs, "scale", "0.5")
+	key := dtype.Shape{batch, d.between(1, 5), kvHeads * size}
+	return recipe{attrs: attrs,
+		shapes: []dtype.Shape{{batch, d.between(1, 5), heads * size}, key, key}}
+}
+
 // zerosLater draws an element type, without which a single operator has none.
 func zerosLater(d drawer) recipe {
 	types := []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.Int32, dtype.Uint8}
