@@ -62,6 +62,7 @@ no gradient; ` + attentionOnce + `. MXNet has no such operator.`,
 			return attentionInputs(p, "out_grad", "output", "lse")
 		},
 		Outputs: func(ScaledAttentionParams) []string { return []string{"query", "key", "value"} },
+		Check:   checkAttention,
 		Infer: func(p ScaledAttentionParams, in, out []dtype.Shape) error {
 			fin, fout := in[3:], in[1:3]
 			if err := op.Same("gradient", &in[0], &fout[0]); err != nil {
