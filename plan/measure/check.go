@@ -41,12 +41,10 @@ func (c *Cache) Check(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "predictions for %s, %d cores:\n", host.Processor, host.Cores)
-	predictions := make([]*plan.Prediction, len(list))
-	for i, x := range list {
+	for _, x := range list {
 		fmt.Fprintf(out, "%-14s %-20s %9.1f samples/s  worker %6.1f MiB  server %6.1f MiB  "+
 			"limit %s\n", x.model, x.name(), x.p.Throughput, mib(x.p.Memory.Worker),
 			mib(x.p.Memory.Server()), x.p.Limit)
-		predictions[i] = x.p
 	}
 	fmt.Fprintln(out, "measured:")
 	for round := range checkRounds {

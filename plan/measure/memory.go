@@ -38,7 +38,8 @@ func (m *Measurer) memory(ctx context.Context, h *plan.Host) error {
 			list, count = &h.Memory, 1
 		}
 		for _, bytes := range sizes {
-			var keys, stores, servers []float64
+			p := plan.MemoryPoint{Workers: j.workers}
+			var stores, servers []float64
 			for range m.times(memoryRepeats) {
 				lines, err := m.run(ctx, jobSpec{workers: j.workers, servers: count,
 					way:  plan.WayShared,
@@ -51,12 +52,12 @@ func (m *Measurer) memory(ctx context.Context, h *plan.Host) error {
 				if err != nil {
 					return err
 				}
-				keys = append(keys, float64(f.Keys))
+				p.Keys = float64(f.Keys)
 				stores = append(stores, float64(f.Store))
 				servers = append(servers, float64(f.Server))
 			}
-			*list = append(*list, plan.MemoryPoint{Workers: j.workers, Keys: median(keys),
-				Store: median(stores), Server: median(servers)})
+			p.Store, p.Server = median(stores), median(servers)
+			*list = append(*list, p)
 		}
 	}
 	return nil
