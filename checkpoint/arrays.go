@@ -169,7 +169,7 @@ func (r *Record) array(dense *room) (a *nd.Array, err error) {
 		return nd.FromContent(s)
 	}
 	if r.Stype != Dense {
-		n, ok := byteSize(r.DType, r.Shape)
+		n, ok := ByteSize(r.DType, r.Shape)
 		if !ok {
 			n = math.MaxInt64
 		}

@@ -220,7 +220,7 @@ func (s *source) values(t dtype.Type, shape dtype.Shape) []byte {
 	if s.err != nil {
 		return nil
 	}
-	n, ok := byteSize(t, shape)
+	n, ok := ByteSize(t, shape)
 	if !ok {
 		s.fail("has shape %v, which no memory can hold", shape)
 		return nil

@@ -14,7 +14,7 @@ func (r *Record) Dense(limit int64) (*Record, error) {
 	if r.Stype == Dense || r.Shape == nil {
 		return r, nil
 	}
-	n, ok := byteSize(r.DType, r.Shape)
+	n, ok := ByteSize(r.DType, r.Shape)
 	if !ok || n > limit {
 		return nil, fmt.Errorf("checkpoint: %v array %q of shape %v: want at most %d bytes when "+
 			"stored densely", r.Stype, r.Name, r.Shape, limit)

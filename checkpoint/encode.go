@@ -119,11 +119,11 @@ func (r *Record) check(i int, v3 bool) error {
 	if !r.DType.Valid() {
 		return bad("has no element type")
 	}
-	if n, ok := byteSize(r.DType, r.values()); !ok || n != int64(len(r.Data)) {
+	if n, ok := ByteSize(r.DType, r.values()); !ok || n != int64(len(r.Data)) {
 		return bad("has %d bytes, want %d", len(r.Data), n)
 	}
 	for k, x := range r.Aux {
-		if n, ok := byteSize(x.DType, x.Shape); !ok || n != int64(len(x.Data)) {
+		if n, ok := ByteSize(x.DType, x.Shape); !ok || n != int64(len(x.Data)) {
 			return bad("has %d bytes in index array %d, want %d", len(x.Data), k, n)
 		}
 	}

@@ -74,8 +74,8 @@ type Index struct {
 // maxAxes bounds the number of axes that a file may claim.
 const maxAxes = 32
 
-// byteSize returns the size of an array in bytes; ok is false if no memory can hold it.
-func byteSize(t dtype.Type, s dtype.Shape) (n int64, ok bool) {
+// ByteSize returns the size of an array in bytes; ok is false if no memory can hold it.
+func ByteSize(t dtype.Type, s dtype.Shape) (n int64, ok bool) {
 	n = int64(t.Size())
 	empty := false
 	for _, d := range s {

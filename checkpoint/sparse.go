@@ -42,7 +42,7 @@ func (r *Record) content() (*op.Sparse, error) {
 	if err := op.CanStore(op.Storage(r.Stype), r.Shape); err != nil {
 		return nil, fmt.Errorf("checkpoint: %v array %q: %w", r.Stype, r.Name, err)
 	}
-	if _, ok := byteSize(r.DType, r.Shape); !ok {
+	if _, ok := ByteSize(r.DType, r.Shape); !ok {
 		return nil, fmt.Errorf("checkpoint: %v array %q: shape %v, which no memory can hold",
 			r.Stype, r.Name, r.Shape)
 	}

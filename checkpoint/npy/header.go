@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
+	"gomx/checkpoint"
 	"gomx/dtype"
 )
 
@@ -100,19 +100,11 @@ var names = map[dtype.Type]string{
 
 // measure computes the size of the values.
 func (h *Header) measure() error {
-	h.bytes = int64(h.DType.Size())
-	for _, d := range h.Shape {
-		if d == 0 {
-			h.bytes = 0
-			return nil
-		}
+	n, ok := checkpoint.ByteSize(h.DType, h.Shape)
+	if !ok {
+		return fmt.Errorf("shape %v, which no memory can hold", h.Shape)
 	}
-	for _, d := range h.Shape {
-		if h.bytes > math.MaxInt64/2/int64(d) {
-			return fmt.Errorf("shape %v, which no memory can hold", h.Shape)
-		}
-		h.bytes *= int64(d)
-	}
+	h.bytes = n
 	return nil
 }
 

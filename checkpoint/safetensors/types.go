@@ -3,6 +3,7 @@ package safetensors
 import (
 	"fmt"
 
+	"gomx/checkpoint"
 	"gomx/dtype"
 )
 
@@ -49,17 +50,9 @@ func kindOf(t dtype.Type) (int, error) {
 // bytesOf returns the size of an array; ok is false if it is no whole number of bytes or if no
 // memory can hold it.
 func (k kind) bytesOf(shape dtype.Shape) (n int64, ok bool) {
-	n = 1
-	for _, d := range shape {
-		if d == 0 {
-			return 0, true
-		}
-	}
-	for _, d := range shape {
-		if n > (1<<56)/int64(d) {
-			return 0, false
-		}
-		n *= int64(d)
+	n, ok = checkpoint.ByteSize(dtype.Uint8, shape)
+	if !ok || n > 1<<56 {
+		return 0, false
 	}
 	n *= int64(k.bits)
 	return n / 8, n%8 == 0
