@@ -30,7 +30,7 @@ var recipes = map[*op.Op]func(d drawer) recipe{
 	nn.Deconvolution.Op:                  drawer.deconvolution,
 	nn.DeformableConvolution.Op:          deformable,
 	nn.ModulatedDeformableConvolution.Op: deformable,
-	nn.Attention.Op:                      drawer.attention,
+	nn.Attention.Op:                      attention,
 	nn.Pad.Op:                            drawer.padding,
 	nn.UpSampling.Op:                     drawer.upSampling,
 	vision.GridGenerator.Op:              drawer.gridGenerator,

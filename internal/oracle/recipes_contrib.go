@@ -40,7 +40,7 @@ func hawkes(d drawer) recipe {
 }
 
 // attention draws heads whose numbers divide each other.
-func (d drawer) attention() recipe {
+func attention(d drawer) recipe {
 	batch, kvHeads, group, size := d.between(1, 3), d.between(1, 2), d.between(1, 2), d.between(1, 4)
 	heads := kvHeads * group
 	attrs := map[string]string{"heads": fmt.Sprint(heads), "kv_heads": fmt.Sprint(kvHeads)}
