@@ -125,7 +125,7 @@ func (o *oper) publish() {
 				v.poison.Store(p)
 			}
 		}
-		if u.Last() && u.Var.Quiet() {
+		if u.Last() {
 			varOf(u.Var).quietAt.Store(u.Var.Taken())
 		}
 	}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,4 +127,24 @@ func TestProfile(t *testing.T) {
 	if phases["X"] != 5 || phases["C"] != 1 || phases["M"] != 2 {
 		t.Errorf("events of the trace by phase: got %v", phases)
 	}
+}
+
+// TestNothingIsQuietTooSoon waits for a variable while a read of it and a write that is skipped end
+// together: the variable is unused only once its error is known.
+func TestNothingIsQuietTooSoon(t *testing.T) {
+	each(t, func(t *testing.T, e *engine.Engine) {
+		bad := e.NewVar("bad")
+		e.Push(&engine.Task{Name: "fails", Uses: []engine.Use{{Var: bad, Access: engine.Overwrite}},
+			Fn: func(*engine.Run) error { return errors.New("no") }})
+		for range 50000 {
+			v := e.NewVar("v")
+			e.Push(&engine.Task{Name: "reads", Cheap: true, Fn: empty,
+				Uses: []engine.Use{{Var: v}}})
+			e.Push(&engine.Task{Name: "skipped", Cheap: true, Fn: empty,
+				Uses: []engine.Use{{Var: bad}, {Var: v, Access: engine.Update}}})
+			if e.WaitRead(bg, v) == nil {
+				t.Fatal("got no error of a variable whose write was skipped")
+			}
+		}
+	})
 }

@@ -27,7 +27,7 @@ type Var struct {
 	version atomic.Uint64
 	poison  atomic.Pointer[core.Poison]
 	name    string
-	_       [16]byte // pushers and workers write to different cache lines
+	_       [8]byte // pushers and workers write to different cache lines
 
 	// Guarded by pushers.mu; eng never changes.
 	sent       uint64 // uses that went to the scheduler

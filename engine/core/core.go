@@ -33,7 +33,7 @@ func (c *Core) Submit(o *Op) {
 	}
 	for i := range o.uses {
 		u := &o.uses[i]
-		u.op, u.passed, u.last = o, false, false
+		u.op, u.passed = o, false
 		v := u.Var
 		v.taken++
 		v.audit.enter(u)
@@ -216,7 +216,7 @@ func (c *Core) retire(o *Op) {
 		if v.head != nil {
 			c.advance(v)
 		} else {
-			u.last = true
+			v.final = u
 		}
 	}
 	c.live--

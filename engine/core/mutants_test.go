@@ -62,6 +62,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"remember complete operations", "order.go", "r.write = stamp{}", "_ = r"},
 	{"start a new order empty", "order.go", "r := &order{front: v.writer, reads: v.readers}",
 		"r := &order{}"},
+	{"any use of a quiet variable was its last", "op.go", "u.Var.final == u && ", ""},
 	{"overlook the write that waits for readers", "order.go", "r.front = v.head //", "_ = r //"},
 }
 

@@ -42,12 +42,11 @@ type Use struct {
 
 	clear  bool // every conflicting use before it has been retired
 	passed bool // issued or retired; kept for variables with an issue order only
-	last   bool // no live use of Var was left when the operation was retired
 }
 
-// Last reports whether Var was quiet when the operation of u was retired. It may not be quiet any
-// more.
-func (u *Use) Last() bool { return u.last }
+// Last reports whether Var is quiet and u was the last of its uses to be retired, so that all
+// writes of Var have been retired before. The operation of u is one that Retired has handed out.
+func (u *Use) Last() bool { return u.Var.final == u && u.Var.Quiet() }
 
 // Op returns the operation that u belongs to.
 func (u *Use) Op() *Op { return u.op }

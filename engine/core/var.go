@@ -11,6 +11,7 @@ type Var struct {
 	readers    int     // number of clear live reads; 0 while writer is set
 	taken      uint64  // uses submitted so far
 	writes     uint64  // writes retired so far
+	final      *Use    // last retired use after which no live one was left; compared, never followed
 	order      *order  // kept once a queued operation has used the variable, nil before
 	waiters    *Waiter // waiters for more than writes writes, the last Await first
 	poison     *Poison // nil while the value is good
