@@ -36,7 +36,7 @@ func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	}
 	args := &op.Args{Threads: device.Cores(), Out: []op.Desc{op.Plain(t, shape)},
 		Need: []bool{true}}
-	call := &op.Call{Out: []op.Tensor{tensor(t, shape)}}
+	call := &op.Call{}
 	for k, e := range in {
 		v, ok := c.value[e]
 		if ignored := slices.Contains(n.Op.Ignores, k); !ok && !(ignored && r.facts.Known(e)) {
@@ -46,6 +46,7 @@ func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		}
 		args.In, call.In = append(args.In, v.Desc), append(call.In, v)
 	}
+	call.Out = []op.Tensor{tensor(t, shape)}
 	if !c.compute(n, args, call) {
 		return op.Entry{}
 	}
