@@ -96,10 +96,11 @@ func (s *allreduce) init(ctx context.Context, key string, value *nd.Array, added
 	if value == nil {
 		return fmt.Errorf("kvstore: no value for key %q", key)
 	}
-	b := initialBytes(value.Bytes())
-	if err := value.ReadBytes(ctx, b); err != nil {
-		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
+	first, err := readInitial(ctx, key, value)
+	if err != nil {
+		return err
 	}
+	b := first.bytes
 	k := &ringKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(),
 		eng: value.Engine(), ringMode: ringMode{added: added}}
 	o, err := s.create(k, len(b))
@@ -118,7 +119,7 @@ func (s *allreduce) init(ctx context.Context, key string, value *nd.Array, added
 	if err := s.agreeOn(ctx, k, b); err != nil {
 		return k.fail("Init", err)
 	}
-	initials.Put(&b)
+	first.free()
 	return nil
 }
 

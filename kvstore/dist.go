@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unsafe"
 
+	"gomx/device"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/server"
@@ -114,30 +116,51 @@ func (s *dist) init(ctx context.Context, key string, value *nd.Array, added bool
 	if value.Storage() == nd.RowSparse && !added {
 		return s.initStored(ctx, key, value)
 	}
-	b := initialBytes(value.Bytes())
-	if err := value.ReadBytes(ctx, b); err != nil {
-		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
+	first, err := readInitial(ctx, key, value)
+	if err != nil {
+		return err
 	}
 	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(),
 		eng: value.Engine(), keyKind: keyKind{added: added}}
-	err := s.create(ctx, k, worker.KeySpec{Direct: !s.sync}, b)
-	if err == nil {
-		initials.Put(&b)
+	if err := s.create(ctx, k, worker.KeySpec{Direct: !s.sync}, first.bytes); err != nil {
+		return err
 	}
-	return err
+	first.free()
+	return nil
 }
 
-// initials has memory for the initial values of keys, *[]byte, so that values of one key after the
-// other do not become garbage. A call that has failed may still read its values: they do not come
-// back.
-var initials sync.Pool
+// initialMapped is the size in bytes from which initial values lie outside of the Go heap. There
+// they would be garbage that lives through the first steps of training, when memory is scarcest.
+const initialMapped = 64 << 10
 
-// initialBytes returns memory for n bytes, whose content is undefined.
-func initialBytes(n int) []byte {
-	if b, _ := initials.Get().(*[]byte); b != nil && cap(*b) >= n {
-		return (*b)[:n]
+// initialValue is a copy of the value that a key begins with.
+type initialValue struct{ bytes []byte }
+
+// readInitial copies a value.
+func readInitial(ctx context.Context, key string, value *nd.Array) (v initialValue, err error) {
+	n := value.Bytes()
+	if n < initialMapped {
+		v.bytes = make([]byte, n)
+	} else {
+		p, err := device.Host(1).Alloc(0, n)
+		if err != nil {
+			return v, fmt.Errorf("kvstore: value of key %q: %w", key, err)
+		}
+		v.bytes = unsafe.Slice((*byte)(p), n)
 	}
-	return make([]byte, n)
+	if err := value.ReadBytes(ctx, v.bytes); err != nil {
+		v.free()
+		return v, fmt.Errorf("kvstore: value of key %q: %w", key, err)
+	}
+	return v, nil
+}
+
+// free gives the memory back once nothing reads it any more. After a call that has failed something
+// may: its memory is kept until the process ends.
+func (v initialValue) free() {
+	if len(v.bytes) >= initialMapped {
+		device.Host(1).Free(0, unsafe.Pointer(&v.bytes[0]), len(v.bytes))
+	}
 }
 
 // create makes a key and tells the servers.
