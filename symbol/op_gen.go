@@ -1312,6 +1312,8 @@ type (
 	//   - UseLength bool: the input length has the number of keys that are read of each sequence
 	//   - UsePosition bool: the input position has the position of the first query of each sequence
 	//     among the keys, for causal
+	//   - UseMask bool: the input mask is added to the scores
+	//   - Dropout float64: share of the weights that is dropped in training; 0 to 1
 	//
 	// Fields of type Opt are set by [Some]: ScaledAttentionParams{Scale: sym.Some(0.5)}.
 	ScaledAttentionParams = nn.ScaledAttentionParams
@@ -2222,20 +2224,25 @@ func AsLoss(data *Symbol, opts ...Option) *Symbol {
 // the shape of query. With fewer kv_heads, heads/kv_heads neighbouring heads share keys and values.
 // Query i reads the first keys: as many as length says, and with causal those up to key position +
 // i.
-// A query that reads none gives zeros. With keys and values of a fixed capacity, causal and
+// Mask broadcasts to (batch, heads, n, keys) and is added to the scaled scores; of booleans, a key
+// is
+// read where the mask is true. A query that reads none gives zeros. In training, each weight is
+// dropped with probability dropout, and the others are divided by 1 - dropout. With keys and values
+// of a fixed capacity, causal and
 // use_position make the step of decoding: what lies behind position + n is not read. No matrix of
 // all
 // weights exists: blocks keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The
 // hidden
-// second output is the logarithm of the sum of exponents, (batch, heads, n). Length and position
-// have
-// no gradient; second derivatives of attention need the composition of batch_dot and softmax. MXNet
+// second output is the logarithm of the sum of exponents, (batch, heads, n); with dropout, a third
+// one
+// has the key of the random numbers, which the gradient draws again. Length and position have no
+// gradient; second derivatives of attention need the composition of batch_dot and softmax. MXNet
 // has no such operator.
 //
 // Its gradient has no gradient in turn: second derivatives of attention need the composition of
 // batch_dot and softmax.
 //
-// Optional inputs, given by [With]: length, position.
+// Optional inputs, given by [With]: mask, length, position.
 //
 // Parameters:
 //   - Heads: heads of the queries; at least 1; required
@@ -2245,6 +2252,8 @@ func AsLoss(data *Symbol, opts ...Option) *Symbol {
 //   - UseLength: the input length has the number of keys that are read of each sequence
 //   - UsePosition: the input position has the position of the first query of each sequence among
 //     the keys, for causal
+//   - UseMask: the input mask is added to the scores
+//   - Dropout: share of the weights that is dropped in training; 0 to 1
 func Attention(query, key, value *Symbol, p ScaledAttentionParams, opts ...Option) *Symbol {
 	return compose(opAttention, p, opts, query, key, value)
 }

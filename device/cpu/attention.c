@@ -1,12 +1,13 @@
 #include "attention.h"
 
 #include "gxmath.h"
+#include "philox.h"
 
 // Blocks of queries meet blocks of keys, as in FlashAttention (Dao et al., 2022). A query keeps the
 // greatest score and the sum of exponents so far. One thread owns all results of an item, and goes
 // over keys in order, so that results do not depend on the number of threads.
 
-enum { ROWS = 96, KEYS = 128, WIDE = 32 };
+enum { ROWS = 96, KEYS = WORDS, WIDE = 32 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -16,7 +17,10 @@ typedef struct {
 	const gx_attention *p;
 	const gx_attention_grads *g;
 	int64_t *taken, blocks, room;
+	int part; // FORWARD, GRADS or MASK
 } job;
+
+enum { FORWARD, GRADS, MASK };
 
 static int64_t padded(int64_t n) { return (n + WIDE - 1) / WIDE * WIDE; }
 
@@ -106,10 +110,35 @@ INLINE int64_t most_of(const gx_attention *p, int64_t b, int64_t from, int64_t r
 	return most;
 }
 
+// score_row scales n scores of a row, which begin at key first, and adds the mask.
+INLINE void score_row(float *s, const gx_attention *p, int64_t b, int64_t g, int64_t r,
+	int64_t first, int64_t n) {
+	const int64_t *by = p->strides;
+	int64_t at = b * by[0] + (g * p->group + r / p->n) * by[1] + r % p->n * by[2] + first * by[3];
+	float scale = p->scale;
+	if (p->mask && by[3])
+		for (int64_t i = 0; i < n; i++) s[i] = s[i] * scale + p->mask[at + i];
+	else if (p->mask)
+		for (int64_t i = 0; i < n; i++) s[i] = s[i] * scale + p->mask[at];
+	else
+		for (int64_t i = 0; i < n; i++) s[i] *= scale;
+	if (p->may)
+		for (int64_t i = 0; i < n; i++) s[i] = p->may[at + i * by[3]] ? s[i] : -INFINITY;
+}
+
+// drops_of writes the factors of a row's weights from key first on, a multiple of KEYS.
+INLINE void drops_of(float *f, const gx_attention *p, int64_t b, int64_t g, int64_t r,
+	int64_t first) {
+	uint32_t w[WORDS];
+	uint64_t row = (uint64_t)((b * p->groups + g) * p->group * p->n + r),
+		at = row * (uint64_t)((p->keys + 3) / 4) + (uint64_t)first / 4;
+	words(w, &(gx_seed){.key = p->seed}, at);
+	for (int i = 0; i < KEYS; i++) f[i] = w[i] >> 8 < p->keep ? p->kept : 0.0f;
+}
+
 // weigh turns n scores of a row into exponents below the greatest so far.
-INLINE void weigh(float *s, int64_t n, float scale, float *most, float *sum, float *factor) {
+INLINE void weigh(float *s, int64_t n, float *most, float *sum, float *factor) {
 	float m = *most, old = *most, part[16] = {0};
-	for (int64_t i = 0; i < n; i++) s[i] *= scale;
 	for (int64_t i = 0; i < n; i++) m = s[i] > m ? s[i] : m;
 	float base = m == -INFINITY ? 0.0f : m;
 	GX_EACH(i, 0, n) s[i] = gx_exp_down(s[i] - base);
@@ -141,7 +170,14 @@ INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high
 		for (int64_t r = 0; r < all; r++) {
 			float factor = 1.0f;
 			int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
-			weigh(s + r * KEYS, gx_max(some, 0), p->scale, most + r, sum + r, &factor);
+			some = gx_max(some, 0);
+			score_row(s + r * KEYS, p, b, g, from + r, first, some);
+			weigh(s + r * KEYS, some, most + r, sum + r, &factor);
+			if (p->drops && some > 0) {
+				float f[KEYS];
+				drops_of(f, p, b, g, from + r, first);
+				for (int i = 0; i < KEYS; i++) s[r * KEYS + i] *= f[i];
+			}
 			if (factor != 1.0f) GX_EACH(i, 0, w) o[r * w + i] *= factor;
 		}
 		multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1, high, two);
@@ -156,14 +192,44 @@ INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high
 	}
 }
 
-// slope_row makes weights of scores, and of the gradients of weights those of scores.
-INLINE void slope_row(float *s, float *t, int64_t n, float scale, float lse, float delta) {
-	GX_EACH(i, 0, n) {
-		float e = gx_exp(s[i] * scale - lse);
-		s[i] = e;
-		t[i] = e * (t[i] - delta) * scale;
+// slope_row makes weights of scores, and of the gradients of weights those of scores. The weights
+// are multiplied by the factors f, unless f is null.
+INLINE void slope_row(float *s, float *t, const float *f, int64_t n, float lse, float delta) {
+	if (f) {
+		GX_EACH(i, 0, n) {
+			float e = gx_exp(s[i] - lse);
+			s[i] = e * f[i];
+			t[i] = e * (t[i] * f[i] - delta);
+		}
+	} else {
+		GX_EACH(i, 0, n) {
+			float e = gx_exp(s[i] - lse);
+			s[i] = e;
+			t[i] = e * (t[i] - delta);
+		}
 	}
-	for (int64_t i = gx_max(n, 0); i < KEYS; i++) s[i] = t[i] = 0;
+	for (int64_t i = n; i < KEYS; i++) s[i] = t[i] = 0;
+}
+
+// slopes makes of the scores s of rows, and of the gradients t of their weights, the weights and the
+// gradients of the masked scores. dy has rows of w elements.
+INLINE void slopes(const job *j, float *s, float *t, const float *dy, int64_t b, int64_t g,
+	int64_t from, int64_t rows, int64_t all, int64_t first, int64_t n, int64_t w) {
+	const gx_attention *p = j->p;
+	const gx_attention_grads *x = j->g;
+	for (int64_t r = 0; r < all; r++) {
+		int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
+		float delta = 0, lse = 0, f[KEYS];
+		if (some > 0) {
+			const float *y = x->y + place_of(p, b, g, from + r);
+			for (int64_t i = 0; i < p->size; i++) delta += dy[r * w + i] * y[i];
+			lse = x->lse[(b * p->groups + g) * p->group * p->n + from + r];
+		}
+		if (some < 0 || lse == -INFINITY) some = 0;
+		score_row(s + r * KEYS, p, b, g, from + r, first, some);
+		if (p->drops && some > 0) drops_of(f, p, b, g, from + r, first);
+		slope_row(s + r * KEYS, t + r * KEYS, p->drops ? f : 0, some, lse, delta);
+	}
 }
 
 INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
@@ -189,17 +255,8 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 			gather_queries(dy, x->dy, p, b, g, from, rows, all, w);
 			multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
 			multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high, two);
-			for (int64_t r = 0; r < all; r++) {
-				int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
-				float delta = 0, lse = 0;
-				if (some > 0) {
-					const float *y = x->y + place_of(p, b, g, from + r);
-					for (int64_t i = 0; i < d; i++) delta += dy[r * w + i] * y[i];
-					lse = x->lse[(b * p->groups + g) * total + from + r];
-					if (lse == -INFINITY) some = 0;
-				}
-				slope_row(s + r * KEYS, t + r * KEYS, some, p->scale, lse, delta);
-			}
+			slopes(j, s, t, dy, b, g, from, rows, all, first, n, w);
+			for (int64_t i = 0; i < all * KEYS; i++) t[i] *= p->scale;
 			multiply(dv, w, (matrix){s, 1, KEYS}, dy, w, up, rows, w, 1, high, two);
 			multiply(dk, w, (matrix){t, 1, KEYS}, q, w, up, rows, w, 1, high, two);
 			multiply(dq, w, (matrix){t, KEYS, 1}, k, w, all, n, w, 0, high, two);
@@ -215,14 +272,65 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 	}
 }
 
+// add_row adds n gradients of masked scores to those of the mask, whose distance by key is step.
+INLINE void add_row(float *d, const float *t, int64_t n, int64_t step) {
+	if (step)
+		for (int64_t i = 0; i < n; i++) d[i] += t[i];
+	else
+		for (int64_t i = 0; i < n; i++) *d += t[i];
+}
+
+// mask_item makes the gradient of one block of queries of the mask, of all of them where it
+// broadcasts along queries, in the order of sequences, heads and queries.
+INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
+	const gx_attention *p = j->p;
+	const gx_attention_grads *x = j->g;
+	const int64_t *by = p->strides, *of = x->masks;
+	int64_t d = p->size, w = padded(d), step = p->groups * d, block = it % j->blocks,
+		head = it / j->blocks % of[1], seq = it / j->blocks / of[1],
+		begin = of[2] == 1 ? 0 : block * ROWS, end = of[2] == 1 ? p->n : gx_min(p->n, begin + ROWS);
+	float *q = buffer, *dy = q + ROWS * w, *kt = dy + ROWS * w, *vt = kt + KEYS * w,
+		*s = vt + KEYS * w, *t = s + ROWS * KEYS, *to = x->dmask + seq * by[0] + head * by[1];
+	int64_t size = of[2] == 1 ? of[3] : (end - begin) * of[3];
+	memset(to + begin * by[2], 0, (size_t)size * sizeof(float));
+	for (int64_t b = of[0] == 1 ? 0 : seq; b < (of[0] == 1 ? p->batch : seq + 1); b++)
+		for (int64_t h = of[1] == 1 ? 0 : head; h < (of[1] == 1 ? p->groups * p->group : head + 1);
+			 h++)
+			for (int64_t i = begin; i < end; i += ROWS) {
+				int64_t g = h / p->group, from = h % p->group * p->n + i,
+					rows = gx_min(ROWS, end - i), all = (rows + high - 1) / high * high,
+					keys = most_of(p, b, from, rows);
+				gather_queries(q, x->q, p, b, g, from, rows, all, w);
+				gather_queries(dy, x->dy, p, b, g, from, rows, all, w);
+				for (int64_t first = 0; first < keys; first += KEYS) {
+					int64_t n = gx_min(KEYS, keys - first),
+						at = ((b * p->keys + first) * p->groups + g) * d;
+					turned(kt, x->k + at, step, n, d, w);
+					turned(vt, x->v + at, step, n, d, w);
+					multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
+					multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high,
+						two);
+					slopes(j, s, t, dy, b, g, from, rows, all, first, n, w);
+					for (int64_t r = 0; r < rows; r++)
+						add_row(to + (i + r) * by[2] + first * by[3], t + r * KEYS, n, by[3]);
+				}
+			}
+}
+
+INLINE void item(const job *j, float *buffer, int64_t i, const int high, const int two) {
+	if (j->part == FORWARD)
+		forward_item(j, buffer, i, high, two);
+	else if (j->part == GRADS)
+		grad_item(j, buffer, i, high, two);
+	else
+		mask_item(j, buffer, i, high, two);
+}
+
 // LEVEL makes the functions of one kind of processor.
 #define LEVEL(name, attribute, high, two) \
 	attribute static void items_##name(const job *j, float *buffer, int64_t n) { \
 		for (int64_t i; (i = __atomic_fetch_add(j->taken, 1, __ATOMIC_RELAXED)) < n;) \
-			if (j->g) \
-				grad_item(j, buffer, i, high, two); \
-			else \
-				forward_item(j, buffer, i, high, two); \
+			item(j, buffer, i, high, two); \
 	}
 
 LEVEL(plain, , 4, 0)
@@ -232,7 +340,8 @@ LEVEL(v4, __attribute__((target("arch=x86-64-v4"))), 8, 1)
 #endif
 
 static int64_t items_of(const job *j) {
-	return j->p->batch * j->p->groups * (j->g ? 1 : j->blocks);
+	if (j->part == MASK) return j->g->masks[0] * j->g->masks[1] * j->blocks;
+	return j->p->batch * j->p->groups * (j->part == GRADS ? 1 : j->blocks);
 }
 
 // An item of range is a thread; the threads take the items of the job one by one.
@@ -260,6 +369,7 @@ static void run(job *j, int threads) {
 	j->taken = &taken;
 	j->room = gx_attention_scratch(j->p);
 	j->blocks = (j->p->group * j->p->n + ROWS - 1) / ROWS;
+	if (j->part == MASK) j->blocks = (j->g->masks[2] + ROWS - 1) / ROWS;
 	gx_parallel(threads, threads, 1, range, j);
 }
 
@@ -271,6 +381,9 @@ void gx_attention_forward(float *y, float *lse, const float *q, const float *k, 
 
 void gx_attention_grad(const gx_attention_grads *g, const gx_attention *p, float *scratch,
 	int threads) {
-	job j = {.scratch = scratch, .p = p, .g = g};
+	job j = {.scratch = scratch, .p = p, .g = g, .part = GRADS};
+	run(&j, threads);
+	if (!g->dmask) return;
+	j.part = MASK;
 	run(&j, threads);
 }

@@ -12,6 +12,7 @@ package cpu
 import "C"
 
 import (
+	"math"
 	"runtime"
 	"unsafe"
 )
@@ -23,21 +24,46 @@ type Attention struct {
 
 	Scale   float32
 	Causal  bool // query i reads the keys before its position + i + 1
+	Mask    AttentionMask
+	Keep    float64 // share of the weights that is kept, if Drops
+	Drops   bool
 	Threads int
+}
+
+// AttentionMask describes the array that is added to the scores. It broadcasts.
+type AttentionMask struct {
+	Extents [4]int // by sequence, head, query and key
+	Strides [4]int // distances of elements along these, 0 along extents of one
+	Bool    bool   // bytes that tell which keys are read in the place of floats
 }
 
 // AttentionArrays holds the operands of Attention. Run writes Y and, unless nil, LSE, of shape
 // (Batch, Groups·Group, N); RunGrad writes DQ, DK and DV. Lengths and Positions hold an int32 for
 // each sequence; nil: all keys, and zeros.
+//
+// Mask may be nil; so may DMask, which is its gradient. Seed is the key of the random numbers.
 type AttentionArrays struct {
-	Y, LSE, Q, K, V, Lengths, Positions unsafe.Pointer
-	DQ, DK, DV, DY                      unsafe.Pointer
+	Y, LSE, Q, K, V, Mask, Lengths, Positions unsafe.Pointer
+	DQ, DK, DV, DMask, DY                     unsafe.Pointer
+
+	Seed uint64
 }
 
 func (k *Attention) c() C.gx_attention {
-	return C.gx_attention{batch: C.int64_t(k.Batch), n: C.int64_t(k.N), keys: C.int64_t(k.Keys),
+	c := C.gx_attention{batch: C.int64_t(k.Batch), n: C.int64_t(k.N), keys: C.int64_t(k.Keys),
 		groups: C.int64_t(k.Groups), group: C.int64_t(k.Group), size: C.int64_t(k.Size),
-		scale: C.float(k.Scale), causal: C.int32_t(boolInt(k.Causal))}
+		scale: C.float(k.Scale), causal: C.int32_t(boolInt(k.Causal)),
+		drops: C.int32_t(boolInt(k.Drops))}
+	if k.Drops {
+		c.keep = C.uint32_t(math.Ceil(k.Keep * (1 << 24)))
+		if k.Keep > 0 {
+			c.kept = C.float(1 / k.Keep)
+		}
+	}
+	for i, s := range k.Mask.Strides {
+		c.strides[i] = C.int64_t(s)
+	}
+	return c
 }
 
 // Scratch returns the bytes of scratch memory that Run and RunGrad need.
@@ -49,12 +75,18 @@ func (k *Attention) Scratch() int {
 // pinned gives the description its arrays, which pin keeps in place.
 func (k *Attention) pinned(o *AttentionArrays, pin *runtime.Pinner) C.gx_attention {
 	p := k.c()
-	for _, a := range []unsafe.Pointer{o.Y, o.LSE, o.Q, o.K, o.V, o.Lengths, o.Positions, o.DQ,
-		o.DK, o.DV, o.DY} {
+	for _, a := range []unsafe.Pointer{o.Y, o.LSE, o.Q, o.K, o.V, o.Mask, o.Lengths, o.Positions,
+		o.DQ, o.DK, o.DV, o.DMask, o.DY} {
 		if a != nil {
 			pin.Pin(a)
 		}
 	}
+	if k.Mask.Bool {
+		p.may = (*C.uint8_t)(o.Mask)
+	} else {
+		p.mask = (*C.float)(o.Mask)
+	}
+	p.seed = C.uint64_t(o.Seed)
 	p.lengths, p.positions = (*C.int32_t)(o.Lengths), (*C.int32_t)(o.Positions)
 	return p
 }
@@ -75,6 +107,9 @@ func (k *Attention) RunGrad(o *AttentionArrays, scratch unsafe.Pointer) {
 	p := k.pinned(o, &pin)
 	g := C.gx_attention_grads{dq: (*C.float)(o.DQ), dk: (*C.float)(o.DK), dv: (*C.float)(o.DV),
 		dy: (*C.float)(o.DY), q: (*C.float)(o.Q), k: (*C.float)(o.K), v: (*C.float)(o.V),
-		y: (*C.float)(o.Y), lse: (*C.float)(o.LSE)}
+		y: (*C.float)(o.Y), lse: (*C.float)(o.LSE), dmask: (*C.float)(o.DMask)}
+	for i, n := range k.Mask.Extents {
+		g.masks[i] = C.int64_t(n)
+	}
 	C.gx_attention_grad(&g, &p, (*C.float)(scratch), C.int(k.Threads))
 }

@@ -6,12 +6,20 @@
 
 // gx_attention describes queries batch x n x groups*group x size, and keys and values batch x keys
 // x groups x size. Query i of a sequence reads the keys before length, and with causal those before
-// position + i + 1. lengths and positions have a number for each sequence, and may be null.
+// position + i + 1. lengths and positions have a number for each sequence, and may be null. The mask
+// of floats is added to the scores, or bytes tell which keys are read; its strides by sequence, head,
+// query and key are 0 where it broadcasts. Weights with a random number not below keep, of 2^24, are
+// dropped and the others multiplied by kept; the numbers of a row of weights begin a new block.
 typedef struct {
 	int64_t batch, n, keys, groups, group, size;
 	const int32_t *lengths, *positions;
-	float scale;
-	int32_t causal;
+	const float *mask;
+	const uint8_t *may;
+	int64_t strides[4];
+	uint64_t seed;
+	float scale, kept;
+	uint32_t keep;
+	int32_t causal, drops;
 } gx_attention;
 
 // gx_attention_scratch is the number of floats of scratch memory for one thread.
@@ -24,6 +32,8 @@ void gx_attention_forward(float *y, float *lse, const float *q, const float *k, 
 
 typedef struct {
 	float *dq, *dk, *dv; // all of them are written
+	float *dmask;        // of the mask's shape, from extents masks on; null: not wanted
+	int64_t masks[4];    // extents of the mask by sequence, head, query and key
 	const float *dy, *q, *k, *v, *y, *lse;
 } gx_attention_grads;
 

@@ -46,9 +46,19 @@ func attention(d drawer) recipe {
 	attrs := map[string]string{"heads": fmt.Sprint(heads), "kv_heads": fmt.Sprint(kvHeads)}
 	d.maybe(attrs, "causal", "True")
 	d.maybe(attrs, "scale", "0.5")
+	d.maybe(attrs, "dropout", "0.3")
 	key := dtype.Shape{batch, d.between(1, 5), kvHeads * size}
-	return recipe{attrs: attrs,
-		shapes: []dtype.Shape{{batch, d.between(1, 5), heads * size}, key, key}}
+	shapes := []dtype.Shape{{batch, d.between(1, 5), heads * size}, key, key}
+	if d.IntN(2) == 0 {
+		mask := dtype.Shape{batch, heads, shapes[0][1], key[1]}[d.IntN(4):].Clone()
+		for i := range mask {
+			if d.IntN(3) == 0 {
+				mask[i] = 1
+			}
+		}
+		attrs["use_mask"], shapes = "True", append(shapes, mask)
+	}
+	return recipe{attrs: attrs, shapes: shapes}
 }
 
 // zerosLater draws an element type, without which a single operator has none.

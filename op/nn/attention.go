@@ -1,11 +1,8 @@
 package nn
 
 import (
-	"math"
-
 	"gomx/dtype"
 	"gomx/op"
-	"gomx/op/loop"
 )
 
 // ScaledAttentionParams configures Attention.
@@ -16,6 +13,8 @@ type ScaledAttentionParams struct {
 	Causal      bool            `op:"causal" doc:"query i reads the keys up to its own position alone"`
 	UseLength   bool            `op:"use_length" doc:"the input length has the number of keys that are read of each sequence"`
 	UsePosition bool            `op:"use_position" doc:"the input position has the position of the first query of each sequence among the keys, for causal"`
+	UseMask     bool            `op:"use_mask" doc:"the input mask is added to the scores"`
+	Dropout     float64         `op:"dropout" min:"0" max:"1" doc:"share of the weights that is dropped in training"`
 }
 
 var (
@@ -34,23 +33,32 @@ func init() {
 Query has shape (batch, n, heads·size), key and value (batch, keys, kv_heads·size); the output has
 the shape of query. With fewer kv_heads, heads/kv_heads neighbouring heads share keys and values.
 Query i reads the first keys: as many as length says, and with causal those up to key position + i.
-A query that reads none gives zeros. With keys and values of a fixed capacity, causal and
+Mask broadcasts to (batch, heads, n, keys) and is added to the scaled scores; of booleans, a key is
+read where the mask is true. A query that reads none gives zeros. In training, each weight is
+dropped with probability dropout, and the others are divided by 1 - dropout. With keys and values of a fixed capacity, causal and
 use_position make the step of decoding: what lies behind position + n is not read. No matrix of all
 weights exists: blocks keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The hidden
-second output is the logarithm of the sum of exponents, (batch, heads, n). Length and position have
-no gradient; ` + attentionOnce + `. MXNet has no such operator.`,
+second output is the logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one
+has the key of the random numbers, which the gradient draws again. Length and position have no
+gradient; ` + attentionOnce + `. MXNet has no such operator.`,
+			Random:    true,
 			Once:      attentionOnce,
 			Precision: op.Wide,
 			Kind:      op.Product,
 		},
 		Inputs:    func(p ScaledAttentionParams) []op.Input { return attentionInputs(p) },
-		Outputs:   func(ScaledAttentionParams) []string { return []string{"output", "lse"} },
+		Outputs:   attentionOutputs,
 		Visible:   func(ScaledAttentionParams) int { return 1 },
+		Draws:     func(p ScaledAttentionParams) bool { return p.Dropout > 0 },
 		Check:     checkAttention,
 		Infer:     inferAttention,
 		InferType: inferAttentionType,
 		Grad: func(g *op.Grad, p ScaledAttentionParams) []op.Entry {
-			in := append([]op.Entry{g.Head(0), g.Out(0), g.Out(1)}, g.Node.In...)
+			in := []op.Entry{g.Head(0)}
+			for i := range attentionOutputs(p) {
+				in = append(in, g.Out(i))
+			}
+			in = append(in, g.Node.In...)
 			return g.Each(attentionGrad.Node(p, in...))
 		},
 		FLOPs: attentionFLOPs,
@@ -59,47 +67,44 @@ no gradient; ` + attentionOnce + `. MXNet has no such operator.`,
 	attentionGrad.Define(op.Spec[ScaledAttentionParams]{
 		Traits: op.Traits{Hidden: true, NoGrad: attentionOnce},
 		Inputs: func(p ScaledAttentionParams) []op.Input {
-			return attentionInputs(p, "out_grad", "output", "lse")
+			return attentionInputs(p, append([]string{"out_grad"}, attentionOutputs(p)...)...)
 		},
-		Outputs: func(ScaledAttentionParams) []string { return []string{"query", "key", "value"} },
-		Check:   checkAttention,
-		Infer: func(p ScaledAttentionParams, in, out []dtype.Shape) error {
-			fin, fout := in[3:], in[1:3]
-			if err := op.Same("gradient", &in[0], &fout[0]); err != nil {
-				return err
-			}
-			for i := range out {
-				if err := op.Same("gradient", &fin[i], &out[i]); err != nil {
-					return err
-				}
-			}
-			if err := inferAttention(p, fin, fout); err != nil {
-				return err
-			}
-			in[0] = fout[0].Clone()
-			for i := range out {
-				out[i] = fin[i].Clone()
-			}
-			return nil
+		Outputs: func(p ScaledAttentionParams) []string {
+			return []string{"query", "key", "value", "mask"}[:3+p.masks()]
 		},
-		InferType: func(p ScaledAttentionParams, in, out []dtype.Type) error {
-			all := append([]dtype.Type{in[0], in[1], in[2]}, out...)
-			if err := inferAttentionType(p, in[3:], all); err != nil {
-				return err
-			}
-			copy(in, all[:3])
-			copy(out, all[3:])
-			return nil
-		},
+		Check:     checkAttention,
+		Infer:     inferAttentionGrad,
+		InferType: inferAttentionGradType,
 		FLOPs: func(p ScaledAttentionParams, in, _ []dtype.Shape) int64 {
-			return 5 * attentionFLOPs(p, in[3:], nil) / 2
+			return 5 * attentionFLOPs(p, in[p.first():], nil) / 2
 		},
 		Ref: attentionGradRef,
 	})
 }
 
+// first is the number of inputs of the backward operator before those of the forward one.
+func (p ScaledAttentionParams) first() int { return 1 + len(attentionOutputs(p)) }
+
+// masks is the number of inputs that are masks.
+func (p ScaledAttentionParams) masks() int {
+	if p.UseMask {
+		return 1
+	}
+	return 0
+}
+
+func attentionOutputs(p ScaledAttentionParams) []string {
+	if p.Dropout > 0 {
+		return []string{"output", "lse", "seed"}
+	}
+	return []string{"output", "lse"}
+}
+
 func attentionInputs(p ScaledAttentionParams, first ...string) []op.Input {
 	names := append(first, "query", "key", "value")
+	if p.UseMask {
+		names = append(names, "mask")
+	}
 	if p.UseLength {
 		names = append(names, "length")
 	}
@@ -179,7 +184,7 @@ func inferAttention(p ScaledAttentionParams, in, out []dtype.Shape) error {
 		if err := op.Require("lse", &out[1], dtype.Shape{batch, p.Heads, in[0][1]}); err != nil {
 			return err
 		}
-		for i := 3; i < len(in); i++ {
+		for i := 3 + p.masks(); i < len(in); i++ {
 			if err := op.Require("length and position", &in[i], dtype.Shape{batch}); err != nil {
 				return err
 			}
@@ -187,132 +192,112 @@ func inferAttention(p ScaledAttentionParams, in, out []dtype.Shape) error {
 		}
 		in[2], out[0] = in[1].Clone(), in[0].Clone()
 	}
+	if len(out) > 2 {
+		if err := op.Require("seed", &out[2], dtype.Shape{1}); err != nil {
+			return err
+		}
+	}
+	return checkMask(p, in)
+}
+
+// checkMask reports a mask that does not broadcast to the scores.
+func checkMask(p ScaledAttentionParams, in []dtype.Shape) error {
+	if !p.UseMask || in[3] == nil {
+		return nil
+	}
+	mask, want := in[3], dtype.Shape{in[0][0], p.Heads, in[0][1], in[1][1]}
+	fits := len(mask) > 0 && len(mask) <= len(want)
+	for i := 0; fits && i < len(mask); i++ {
+		m, w := mask[i], want[len(want)-len(mask)+i]
+		fits = m == 1 || m == w || m < 0 || w < 0
+	}
+	if !fits {
+		return op.Errorf("mask", "shape %v, want one that broadcasts to (batch, heads, n, keys) = %v",
+			mask, want)
+	}
+	return nil
+}
+
+// inferAttentionGrad infers the shapes of the backward operator from those of the forward one.
+func inferAttentionGrad(p ScaledAttentionParams, in, out []dtype.Shape) error {
+	fin, fout := in[p.first():], in[1:p.first()]
+	if err := op.Same("gradient", &in[0], &fout[0]); err != nil {
+		return err
+	}
+	for i := range out {
+		if err := op.Same("gradient", &fin[i], &out[i]); err != nil {
+			return err
+		}
+	}
+	if err := inferAttention(p, fin, fout); err != nil {
+		return err
+	}
+	in[0] = fout[0].Clone()
+	for i := range out {
+		out[i] = fin[i].Clone()
+	}
 	return nil
 }
 
 func inferAttentionType(p ScaledAttentionParams, in, out []dtype.Type) error {
-	for i := 3; i < len(in); i++ {
+	for i := 3 + p.masks(); i < len(in); i++ {
 		if err := integers("length and position", &in[i]); err != nil {
 			return err
 		}
 	}
-	return op.FloatType(p, in[:3], out)
+	if err := op.FloatType(p, in[:3], out[:1]); err != nil {
+		return err
+	}
+	sums := in[0]
+	if sums == dtype.Float16 || sums == dtype.BFloat16 {
+		sums = dtype.Float32
+	}
+	if err := sameType("lse", &out[1], sums); err != nil {
+		return err
+	}
+	if len(out) > 2 {
+		if err := sameType("seed", &out[2], dtype.Int64); err != nil {
+			return err
+		}
+	}
+	if p.UseMask && in[3] != dtype.Bool && in[3] != dtype.Unknown {
+		return sameType("mask", &in[3], in[0])
+	}
+	return nil
+}
+
+// sameType gives an operand its type, unless that is unknown.
+func sameType(arg string, t *dtype.Type, want dtype.Type) error {
+	if *t != dtype.Unknown && want != dtype.Unknown && *t != want {
+		return op.Errorf(arg, "element type %v, want %v", *t, want)
+	}
+	if want != dtype.Unknown {
+		*t = want
+	}
+	return nil
+}
+
+// inferAttentionGradType infers the types of the backward operator from those of the forward one.
+func inferAttentionGradType(p ScaledAttentionParams, in, out []dtype.Type) error {
+	fin, fout := in[p.first():], in[1:p.first()]
+	for i := range out[3:] {
+		if err := op.SameType(p, fin[3+i:4+i], out[3+i:4+i]); err != nil {
+			return err
+		}
+	}
+	both := append([]dtype.Type{fout[0], in[0]}, out[:3]...)
+	if err := op.FloatType(p, fin[:3], both); err != nil {
+		return err
+	}
+	fout[0], in[0] = both[0], both[1]
+	copy(out, both[2:])
+	if err := inferAttentionType(p, fin, fout); err != nil {
+		return err
+	}
+	copy(out[3:], fin[3:3+p.masks()])
+	return nil
 }
 
 func attentionFLOPs(p ScaledAttentionParams, in, _ []dtype.Shape) int64 {
 	return 4 * int64(in[0].Size()) * int64(in[1][1])
-}
-
-// attending goes over the rows of attention, one query of one head each.
-type attending struct {
-	p                ScaledAttentionParams
-	batch, n, keys   int
-	size             int
-	lengths, offsets []float64 // nil: all keys, and zeros
-}
-
-func newAttending(p ScaledAttentionParams, in []op.Tensor) attending {
-	q, k := in[0].Shape, in[1].Shape
-	a := attending{p: p, batch: q[0], n: q[1], keys: k[1], size: q[2] / p.Heads}
-	rest := in[3:]
-	if p.UseLength {
-		a.lengths, rest = loop.Floats(rest[0]), rest[1:]
-	}
-	if p.UsePosition {
-		a.offsets = loop.Floats(rest[0])
-	}
-	return a
-}
-
-func (a attending) scale() float64 {
-	if s, ok := a.p.Scale.Get(); ok {
-		return s
-	}
-	return 1 / math.Sqrt(float64(a.size))
-}
-
-// limit returns the number of keys that query i of sequence b reads.
-func (a attending) limit(b, i int) int {
-	n := a.keys
-	if a.lengths != nil {
-		n = min(n, int(a.lengths[b]))
-	}
-	if a.p.Causal {
-		last := i + 1
-		if a.offsets != nil {
-			last += int(a.offsets[b])
-		}
-		n = min(n, last)
-	}
-	return max(n, 0)
-}
-
-// rows calls f with the places of a query, of its first key, the distance of keys, and its weights.
-func (a attending) rows(q, k []float64, f func(row, query, key, step int, w []float64, lse float64)) {
-	kv := a.p.kvHeads()
-	step := kv * a.size
-	for row := range a.batch * a.p.Heads * a.n {
-		b, h, i := row/a.n/a.p.Heads, row/a.n%a.p.Heads, row%a.n
-		query := ((b*a.n+i)*a.p.Heads + h) * a.size
-		key := (b*a.keys*kv + h/(a.p.Heads/kv)) * a.size
-		w, most, sum := make([]float64, a.limit(b, i)), math.Inf(-1), 0.0
-		for j := range w {
-			for e := range a.size {
-				w[j] += q[query+e] * k[key+j*step+e]
-			}
-			w[j] *= a.scale()
-			most = max(most, w[j])
-		}
-		for j, s := range w {
-			w[j] = math.Exp(s - most)
-			sum += w[j]
-		}
-		for j := range w {
-			w[j] /= sum
-		}
-		f(row, query, key, step, w, most+math.Log(sum))
-	}
-}
-
-func attentionRef(p ScaledAttentionParams, c *op.Call) error {
-	a := newAttending(p, c.In)
-	v, y := loop.Floats(c.In[2]), make([]float64, c.Out[0].Shape.Size())
-	lse := make([]float64, c.Out[1].Shape.Size())
-	a.rows(loop.Floats(c.In[0]), loop.Floats(c.In[1]), func(row, query, key, step int, w []float64,
-		l float64) {
-		lse[row] = l
-		for j, x := range w {
-			for e := range a.size {
-				y[query+e] += x * v[key+j*step+e]
-			}
-		}
-	})
-	return storeWanted(c, y, lse)
-}
-
-func attentionGradRef(p ScaledAttentionParams, c *op.Call) error {
-	a := newAttending(p, c.In[3:])
-	dy, q, k, v := loop.Floats(c.In[0]), loop.Floats(c.In[3]), loop.Floats(c.In[4]),
-		loop.Floats(c.In[5])
-	dq, dk, dv := make([]float64, len(q)), make([]float64, len(k)), make([]float64, len(v))
-	a.rows(q, k, func(_, query, key, step int, w []float64, _ float64) {
-		slope, mean := make([]float64, len(w)), 0.0
-		for j, x := range w {
-			for e := range a.size {
-				at := key + j*step + e
-				dv[at] += x * dy[query+e]
-				slope[j] += dy[query+e] * v[at]
-			}
-			mean += x * slope[j]
-		}
-		for j, x := range w {
-			s := x * (slope[j] - mean) * a.scale()
-			for e := range a.size {
-				at := key + j*step + e
-				dq[query+e] += s * k[at]
-				dk[at] += s * q[query+e]
-			}
-		}
-	})
-	return storeWanted(c, dq, dk, dv)
 }

@@ -2,11 +2,13 @@ package nn_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
 
 	"gomx/device"
+	"gomx/dtype"
 	"gomx/internal/optest"
 	"gomx/op"
 	"gomx/op/nn"
@@ -44,6 +46,105 @@ func TestAttention(t *testing.T) {
 	)
 }
 
+func TestAttentionMask(t *testing.T) {
+	type P = nn.ScaledAttentionParams
+	q, k, v := random(1, 2, 3, 8), random(2, 2, 5, 4), random(3, 2, 5, 4)
+	may := optest.New(dtype.Bool, 2, 1, 3, 5)
+	for i := range op.Slice[bool](may) {
+		op.Slice[bool](may)[i] = i%3 != 1 && i/5 != 2 // query 2 of the first sequence reads nothing
+	}
+	none := random(4, 3, 5)
+	for i := range op.Slice[float32](none)[:7] {
+		op.Slice[float32](none)[i] = float32(math.Inf(-1))
+	}
+	wide := []op.Tensor{random(1, 2, 130, 4*20), random(2, 2, 150, 2*20), random(3, 2, 150, 2*20)}
+	tol := optest.Tolerance{Abs: 2e-4, Rel: 2e-4}
+	optest.Run(t, nn.Attention.Op,
+		optest.Case{Name: "full", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: []op.Tensor{q, k, v, random(4, 2, 4, 3, 5)}},
+		optest.Case{Name: "heads and sequences", Params: P{Heads: 4, KVHeads: 2, UseMask: true,
+			Causal: true}, In: []op.Tensor{q, k, v, random(4, 3, 5)}},
+		optest.Case{Name: "queries", Params: P{Heads: 2, KVHeads: 1, UseMask: true,
+			UseLength: true}, In: []op.Tensor{q, k, v, random(4, 2, 1, 1, 5),
+			op.TensorOf([]int32{4, 1})}, Const: []int{4}},
+		optest.Case{Name: "keys", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: []op.Tensor{q, k, v, random(4, 4, 3, 1)}},
+		optest.Case{Name: "number", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: []op.Tensor{q, k, v, random(4, 1)}},
+		optest.Case{Name: "infinite", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: []op.Tensor{q, k, v, none}, Const: []int{3}},
+		optest.Case{Name: "booleans", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: []op.Tensor{q, k, v, may}, Const: []int{3}},
+		optest.Case{Name: "blocks of all", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: append(wide[:3:3], random(4, 2, 4, 130, 150)), NoDiff: true, Tol: tol},
+		optest.Case{Name: "blocks", Params: P{Heads: 4, KVHeads: 2, UseMask: true, Causal: true,
+			Dropout: 0.3}, In: append(wide[:3:3], random(4, 4, 130, 150)), NoDiff: true,
+			Train: true, Tol: tol},
+		optest.Case{Name: "blocks of keys", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: append(wide[:3:3], random(4, 2, 1, 1, 150)), NoDiff: true, Tol: tol},
+		optest.Case{Name: "blocks of queries", Params: P{Heads: 4, KVHeads: 2, UseMask: true},
+			In: append(wide[:3:3], random(4, 130, 1)), NoDiff: true, Tol: tol},
+	)
+}
+
+func TestAttentionDropsWeights(t *testing.T) {
+	type P = nn.ScaledAttentionParams
+	q, k, v := random(1, 2, 3, 8), random(2, 2, 5, 4), random(3, 2, 5, 4)
+	in, seed := []op.Tensor{q, k, v}, op.Seed{Key: 3, Counter: 1 << 40}
+	optest.Run(t, nn.Attention.Op,
+		optest.Case{Name: "some", Params: P{Heads: 4, KVHeads: 2, Dropout: 0.4}, In: in, Seed: seed,
+			Train: true},
+		optest.Case{Name: "masked", Params: P{Heads: 2, KVHeads: 1, Dropout: 0.6, UseMask: true,
+			Causal: true}, In: append(in[:3:3], random(4, 3, 5)), Seed: seed, Train: true},
+		optest.Case{Name: "none in inference", Params: P{Heads: 4, KVHeads: 2, Dropout: 0.4},
+			In: in, Seed: seed},
+		optest.Case{Name: "all", Params: P{Heads: 4, KVHeads: 2, Dropout: 1}, In: in, Seed: seed,
+			Train: true, Want: []op.Tensor{optest.New(dtype.Float32, 2, 3, 8)}},
+		optest.Case{Name: "blocks", Params: P{Heads: 2, Dropout: 0.1, Causal: true}, NoDiff: true,
+			In:   []op.Tensor{random(1, 1, 300, 70), random(2, 1, 300, 70), random(3, 1, 300, 70)},
+			Seed: seed, Train: true, Tol: optest.Tolerance{Abs: 1e-4, Rel: 1e-4}},
+	)
+}
+
+// With equal keys and values of one, the output is the share of the weights that are kept, divided
+// by the expected share. Its mean is 1, and its deviations are as wide as independent drops make them.
+func TestAttentionDropsTheShare(t *testing.T) {
+	const n, keys, drop = 400, 250, 0.2
+	q, k, v := random(1, 1, n, 2), optest.New(dtype.Float32, 1, keys, 2),
+		optest.Array(dtype.Float32, []int{1, keys, 2}, 1)
+	for _, tier := range []device.Tier{device.TierRef, device.TierC} {
+		out, err := optest.Runner{Train: true, Tier: tier, Seed: op.Seed{Key: 5}}.Apply(
+			nn.Attention.Op, nn.ScaledAttentionParams{Heads: 2, Dropout: drop},
+			[]op.Tensor{q, k, v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, square := 0.0, 0.0
+		y := op.Slice[float32](out[0])
+		for _, x := range y {
+			mean += float64(x) / float64(len(y))
+			square += (float64(x) - 1) * (float64(x) - 1) / float64(len(y))
+		}
+		want := drop / (1 - drop) / keys
+		if math.Abs(mean-1) > 0.005 || math.Abs(square/want-1) > 0.2 {
+			t.Errorf("tier %v: mean %v, want 1; variance %v, want %v", tier, mean, square, want)
+		}
+	}
+}
+
+func TestAttentionInfersShapes(t *testing.T) {
+	q, k := dtype.Shape{2, 3, 8}, dtype.Shape{2, 5, 8}
+	runInfer(t, []inferCase{
+		{name: "seed", op: nn.Attention.Op, attrs: "heads=2 dropout=0.5",
+			in: []dtype.Shape{q, k, nil}, out: []dtype.Shape{nil, nil, nil},
+			wantIn: []dtype.Shape{q, k, k}, wantOut: []dtype.Shape{q, {2, 2, 3}, {1}}},
+		{name: "mask", op: nn.Attention.Op, attrs: "heads=2 use_mask=True",
+			in: []dtype.Shape{q, k, nil, {2, 3, 4}}, out: []dtype.Shape{nil, nil},
+			err: "mask: shape (2, 3, 4), want one that broadcasts to (batch, heads, n, keys) = " +
+				"(2, 2, 3, 5)"},
+	})
+}
+
 func TestAttentionEqualsItsComposition(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -74,16 +175,18 @@ func TestAttentionEqualsItsComposition(t *testing.T) {
 func TestAttentionDoesNotDependOnThreads(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	p := nn.ScaledAttentionParams{Heads: 4, KVHeads: 2, Causal: true}
+	p := nn.ScaledAttentionParams{Heads: 4, KVHeads: 2, Causal: true, UseMask: true, Dropout: 0.1}
+	mask := random(seed+3, 4, 130, 150)
 	q, k, v := random(seed, 2, 130, 4*40), random(seed+1, 2, 150, 2*40), random(seed+2, 2, 150, 2*40)
 	grad := op.Lookup("_backward_Attention")
 	var first []op.Tensor
 	for _, threads := range []int{1, 2, 5} {
-		out := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, 2, 4, 130)}
-		runOn(t, nn.Attention.Op, p, threads, []op.Tensor{q, k, v}, out)
+		out := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, 2, 4, 130),
+			optest.New(dtype.Int64, 1)}
+		runOn(t, nn.Attention.Op, p, threads, []op.Tensor{q, k, v, mask}, out)
 		back := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, k.Shape...),
-			optest.New(q.DType, k.Shape...)}
-		runOn(t, grad, p, threads, []op.Tensor{q, out[0], out[1], q, k, v}, back)
+			optest.New(q.DType, k.Shape...), optest.New(q.DType, mask.Shape...)}
+		runOn(t, grad, p, threads, []op.Tensor{q, out[0], out[1], out[2], q, k, v, mask}, back)
 		all := append(out, back...)
 		if first == nil {
 			first = all
@@ -94,13 +197,13 @@ func TestAttentionDoesNotDependOnThreads(t *testing.T) {
 			}
 		}
 	}
-	ref := optest.Runner{}
-	want, err := ref.Apply(grad, p, []op.Tensor{q, first[0], first[1], q, k, v})
+	ref := optest.Runner{Train: true}
+	want, err := ref.Apply(grad, p, []op.Tensor{q, first[0], first[1], first[2], q, k, v, mask})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range want {
-		if d := optest.Diff(first[2+i], w, optest.Tolerance{Abs: 1e-4, Rel: 1e-4}); d != "" {
+		if d := optest.Diff(first[3+i], w, optest.Tolerance{Abs: 1e-4, Rel: 1e-4}); d != "" {
 			t.Errorf("gradient %d: %s", i, d)
 		}
 	}
@@ -109,7 +212,7 @@ func TestAttentionDoesNotDependOnThreads(t *testing.T) {
 // runOn runs the fastest kernel on the given number of threads.
 func runOn(t *testing.T, o *op.Op, p any, threads int, in, out []op.Tensor) {
 	t.Helper()
-	a := &op.Args{Threads: threads}
+	a := &op.Args{Threads: threads, Train: true}
 	for _, x := range in {
 		a.In = append(a.In, x.Desc)
 	}
@@ -120,7 +223,7 @@ func runOn(t *testing.T, o *op.Op, p any, threads int, in, out []op.Tensor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &op.Call{In: in, Out: out}
+	c := &op.Call{In: in, Out: out, Train: true}
 	if k.Scratch > 0 {
 		words := make([]uint64, k.Scratch/8+8)
 		at := -uintptr(unsafe.Pointer(&words[0])) & 63
