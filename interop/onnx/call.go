@@ -304,3 +304,15 @@ func (c *call) valuesOf(outs []*sym.Symbol) ([]*value, error) {
 	}
 	return values, nil
 }
+
+// spend takes the bytes of a constant that is made at import from the budget. It fails if they are
+// too many.
+func (c *call) spend(bytes int) bool {
+	if bytes < 0 || bytes > c.im.budget {
+		c.fail("a constant of %d bytes is too large: %d are left for values made at import", bytes,
+			c.im.budget)
+		return false
+	}
+	c.im.budget -= bytes
+	return c.err == nil
+}

@@ -8,7 +8,10 @@ import (
 )
 
 // convRows are convolutions.
-var convRows = map[string]row{"Conv": {2, conv}, "ConvTranspose": {2, convTranspose}}
+var convRows = map[string]row{
+	"Conv": {2, conv}, "ConvTranspose": {2, convTranspose}, "Col2Im": {3, colToImage},
+	"DeformConv": {3, deformConv},
+}
 
 // win is the window of a convolution or a pooling over n axes.
 type win struct {
@@ -137,8 +140,8 @@ func convTranspose(c *call) []*sym.Symbol {
 		}
 		transposePads(c, &w, data[2+i], i, extra[i], want)
 	}
-	p := sym.DeconvolutionParams{Kernel: w.kernel, Stride: w.stride, Dilate: w.dilation,
-		NumFilter: weight[1] * group, NumGroup: group, NoBias: sym.Some(!c.has(2))}
+	p := sym.DeconvolutionParams{NumFilter: weight[1] * group, NumGroup: group,
+		NoBias: sym.Some(!c.has(2))}
 	opts := []sym.Option{sym.With("weight", c.x(1))}
 	if c.has(2) {
 		opts = append(opts, sym.With("bias", c.x(2)))
@@ -146,20 +149,103 @@ func convTranspose(c *call) []*sym.Symbol {
 	if c.err != nil {
 		return nil
 	}
+	return out(deconvolved(c, c.x(0), w, extra, p, opts...))
+}
+
+// deconvolved computes a transposed convolution with the window w; extra elements follow at the end
+// of each axis.
+func deconvolved(c *call, s *sym.Symbol, w win, extra []int, p sym.DeconvolutionParams,
+	opts ...sym.Option) *sym.Symbol {
+	p.Kernel, p.Stride, p.Dilate = w.kernel, w.stride, w.dilation
 	if slices.Max(extra) == 0 && slices.Equal(w.before, w.after) {
 		p.Pad = w.before
-		return out(sym.Deconvolution(c.x(0), p, opts...))
+		return sym.Deconvolution(s, p, opts...)
 	}
 	p.Adj = extra
-	s := sym.Deconvolution(c.x(0), p, opts...)
-	for i := range n {
+	s = sym.Deconvolution(s, p, opts...)
+	for i := range w.kernel {
 		have := c.shapeOf(s)
 		if c.err != nil || w.before[i]+w.after[i] > have[2+i] {
-			return c.fail("padding of %d and %d for the extent %v", w.before[i], w.after[i], have)
+			c.fail("padding of %d and %d for the extent %v", w.before[i], w.after[i], have)
+			return s
 		}
 		s = cut(s, 2+i, w.before[i], have[2+i]-w.after[i])
 	}
-	return out(s)
+	return s
+}
+
+// colToImage adds the elements of windows to an image: a transposed convolution whose weights move
+// each element of a column to its place in the window.
+func colToImage(c *call) []*sym.Symbol {
+	v, size, kernel := c.in[0], c.ints(1), c.ints(2)
+	if c.err != nil || !c.possible(size) || !c.possible(kernel) {
+		return nil
+	}
+	n, places := len(size), dtype.Shape(kernel).Size()
+	if n < 1 || n > 3 || v.rank() != 3 || len(kernel) != n || places < 1 ||
+		v.shape[1]%places != 0 || v.size() == 0 {
+		return c.fail("columns of shape %v for an image of extents %v and windows of %v, want (n, "+
+			"channels · elements of a window, windows)", v.shape, size, kernel)
+	}
+	image := slices.Concat(dtype.Shape{1, 1}, size)
+	w := window(c, image, kernel)
+	if c.err != nil {
+		return nil
+	}
+	count, extra := make([]int, n), make([]int, n)
+	for i, d := range size {
+		room := d + w.before[i] + w.after[i] - w.span(i)
+		count[i], extra[i] = room/w.stride[i]+1, room%w.stride[i]
+		if room < 0 {
+			count[i] = 0
+		}
+	}
+	channels, total := v.shape[1]/places, dtype.Shape(count).Size()
+	if total != v.shape[2] {
+		return c.fail("%d windows, want %d for extents %v", v.shape[2], total, size)
+	}
+	if !c.spend(8 * v.shape[1] * places) {
+		return nil
+	}
+	list := make([]float64, v.shape[1]*places)
+	for i := range v.shape[1] {
+		list[i*places+i%places] = 1
+	}
+	weight := c.numbers(v.typ, list, slices.Concat([]int{v.shape[1], 1}, kernel)...)
+	s := c.reshape(c.x(0), slices.Concat(v.shape[:2], dtype.Shape(count)))
+	return out(deconvolved(c, s, w, extra, sym.DeconvolutionParams{NumFilter: channels,
+		NumGroup: channels}, sym.With("weight", weight)))
+}
+
+// deformConv is a convolution whose window elements are moved and weighed.
+func deformConv(c *call) []*sym.Symbol {
+	data, weight, offset := c.in[0].shape, c.in[1].shape, c.in[2].shape
+	if len(data) != 4 || len(weight) != 4 || len(offset) != 4 {
+		return c.fail("data of shape %v, weights of shape %v and offsets of shape %v, want 4 axes "+
+			"each", data, weight, offset)
+	}
+	w := window(c, data, weight[2:])
+	if c.err != nil {
+		return nil
+	}
+	if !slices.Equal(w.before, w.after) {
+		return c.fail("pads %v and %v, want the same before and after", w.before, w.after)
+	}
+	groups := c.num("offset_group", 1)
+	mask := offset.Clone()
+	mask[1] /= 2
+	factors := c.filled(mask, 1, c.in[0].typ)
+	if c.has(4) {
+		factors = c.x(4)
+	}
+	p := sym.ModulatedDeformableConvolutionParams{Kernel: w.kernel, Stride: w.stride,
+		Dilate: w.dilation, Pad: w.before, NumFilter: weight[0], NumGroup: c.num("group", 1),
+		NumDeformableGroup: groups, NoBias: !c.has(3)}
+	opts := []sym.Option{sym.With("weight", c.x(1))}
+	if c.has(3) {
+		opts = append(opts, sym.With("bias", c.x(3)))
+	}
+	return out(sym.ModulatedDeformableConvolution(c.x(0), c.x(2), factors, p, opts...))
 }
 
 // transposePads computes the padding of axis i from output_shape or auto_pad.

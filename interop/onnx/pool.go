@@ -13,6 +13,7 @@ var poolRows = map[string]row{
 	"MaxPool": {1, maxPool}, "AveragePool": {1, averagePool}, "LpPool": {1, lpPool},
 	"GlobalMaxPool":     {1, globalPool("max")},
 	"GlobalAveragePool": {1, globalPool("avg")},
+	"MaxUnpool":         {2, maxUnpool},
 }
 
 func globalPool(kind string) importer {
@@ -86,18 +87,18 @@ func maxPool(c *call) []*sym.Symbol {
 	if c.err != nil {
 		return nil
 	}
-	if c.wanted() > 1 {
-		return c.fail("the output Indices is not imported")
-	}
-	if w.simple(c, after) {
-		return out(sym.Pooling(c.x(0), w.params("max")))
-	}
 	low := math.Inf(-1)
 	switch t := c.in[0].typ; {
 	case t == dtype.Int8:
 		low = math.MinInt8
 	case !t.IsFloat():
 		low = 0
+	}
+	if c.wanted() > 1 {
+		return maxIndices(c, w, outs)
+	}
+	if w.simple(c, after) {
+		return out(sym.Pooling(c.x(0), w.params("max")))
 	}
 	return out(windows(c, c.x(0), w, outs, after, low, sym.BroadcastMaximum))
 }
@@ -181,4 +182,126 @@ func lpPool(c *call) []*sym.Symbol {
 	}
 	s := windows(c, power(sym.Abs(c.x(0)), p), w, outs, after, 0, sym.BroadcastAdd)
 	return out(power(s, 1/p))
+}
+
+// maxIndices computes a maximum and its place in the flat data. It reads all elements of all
+// windows by a table; elements outside of the data repeat the first one inside.
+func maxIndices(c *call, w win, outs []int) []*sym.Symbol {
+	v := c.in[0]
+	extents := v.shape[2:]
+	windows, places := dtype.Shape(outs).Size(), dtype.Shape(w.kernel).Size()
+	if !c.spend(8 * windows * places) {
+		return nil
+	}
+	table := make([]int, 0, windows*places)
+	for o := range windows {
+		table = append(table, w.elements(extents, outs, o)...)
+	}
+	planes, size := v.shape[0]*v.shape[1], extents.Size()
+	s := sym.Take(c.reshape(c.x(0), dtype.Shape{planes, size}), c.indices(table, windows, places),
+		sym.TakeParams{Axis: 1})
+	which := cast(sym.ArgMax(sym.BlockGrad(s), sym.ArgParams{Axis: sym.Some(2), KeepDims: true}),
+		dtype.Int64)
+	pick := func(s, at *sym.Symbol) *sym.Symbol {
+		return sym.Pick(s, at, sym.PickParams{Axis: sym.Some(2)})
+	}
+	shape := slices.Concat(v.shape[:2], dtype.Shape(outs))
+	at := c.expand(c.indices(w.order(c, table, extents), 1, windows, places),
+		dtype.Shape{planes, windows, places})
+	flat := c.reshape(which, dtype.Shape{planes, windows})
+	first := make([]int, planes)
+	for i := range first {
+		first[i] = i * size
+	}
+	places64 := sym.BroadcastAdd(pick(at, flat), c.indices(first, planes, 1))
+	return []*sym.Symbol{c.reshape(pick(s, flat), shape), c.reshape(places64, shape)}
+}
+
+// elements lists the places in the flat data that window o reads, in their order.
+func (w *win) elements(extents dtype.Shape, outs []int, o int) []int {
+	n := len(extents)
+	begin := make([]int, n)
+	for i := n - 1; i >= 0; i-- {
+		begin[i] = o%outs[i]*w.stride[i] - w.before[i]
+		o /= outs[i]
+	}
+	list, first := []int{}, -1
+	for k := range dtype.Shape(w.kernel).Size() {
+		place, step := 0, 1
+		for i := n - 1; i >= 0; i-- {
+			at := begin[i] + k%w.kernel[i]*w.dilation[i]
+			k /= w.kernel[i]
+			if at < 0 || at >= extents[i] {
+				place = -1
+				break
+			}
+			place, step = place+at*step, step*extents[i]
+		}
+		if first < 0 && place >= 0 {
+			first = place
+		}
+		list = append(list, place)
+	}
+	for i, place := range list {
+		if place < 0 {
+			list[i] = max(first, 0)
+		}
+	}
+	return list
+}
+
+// order turns places in row-major order into those that the attribute storage_order asks for.
+func (w *win) order(c *call, table []int, extents dtype.Shape) []int {
+	if c.num("storage_order", 0) == 0 {
+		return table
+	}
+	list := make([]int, len(table))
+	for i, place := range table {
+		step := extents.Size()
+		for a := len(extents) - 1; a >= 0; a-- {
+			step /= extents[a]
+			list[i] += place % extents[a] * step
+			place /= extents[a]
+		}
+	}
+	return list
+}
+
+// maxUnpool writes elements to the places that the output Indices of MaxPool names. The places are
+// those of the data of the pooling; an output_shape of greater extents adds zeros.
+func maxUnpool(c *call) []*sym.Symbol {
+	v := c.in[0]
+	if v.rank() < 3 || !v.shape.Equal(c.in[1].shape) {
+		return c.fail("data of shape %v and indices of shape %v, want the same with at least three "+
+			"axes", v.shape, c.in[1].shape)
+	}
+	w := window(c, v.shape, nil)
+	shape := v.shape.Clone()
+	if c.err != nil {
+		return nil
+	}
+	for i := range w.kernel {
+		shape[2+i] = (v.shape[2+i]-1)*w.stride[i] + w.kernel[i] - w.before[i] - w.after[i]
+	}
+	want := []int(shape)
+	if c.has(2) {
+		want = c.ints(2)
+	}
+	if c.err != nil || !c.possible(shape) || !c.possible(want) {
+		return nil
+	}
+	n := v.size()
+	s := sym.ScatterND(c.reshape(c.x(0), dtype.Shape{n}), c.reshape(cast(c.x(1), dtype.Int64),
+		dtype.Shape{1, n}), sym.ScatterNDParams{Shape: []int{shape.Size()}})
+	s = c.reshape(s, shape)
+	if len(want) != len(shape) || !slices.Equal(want[:2], shape[:2]) {
+		return c.fail("output_shape %v, want %v or greater extents", want, shape)
+	}
+	for i := 2; i < len(want); i++ {
+		if want[i] < shape[i] {
+			return c.fail("output_shape %v, want %v or greater extents", want, shape)
+		}
+		s = c.padAxis(s, padding{"constant", i, 0, want[i] - shape[i], 0})
+	}
+	return out(s)
 }

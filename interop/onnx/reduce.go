@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"math"
 	"slices"
 
 	"gomx/dtype"
@@ -68,8 +69,23 @@ func reduction(since int, f reducer) importer {
 		if v.rank() == 0 {
 			axes = []int{0}
 		}
+		if low, ok := extreme(c.node.GetOpType(), v.typ); ok && v.size() == 0 &&
+			shape.Size() > 0 {
+			return out(c.filled(shape, low, v.typ))
+		}
 		return out(c.reshape(f(c.x(0), sym.ReduceParams{Axis: axes, KeepDims: true}), shape))
 	}
+}
+
+// extreme returns the result of a search for an extreme element where there is none.
+func extreme(operator string, t dtype.Type) (v float64, ok bool) {
+	switch operator {
+	case "ReduceMax", "ReduceLogSumExp":
+		return math.Inf(-1), t.IsFloat()
+	case "ReduceMin":
+		return math.Inf(1), t.IsFloat()
+	}
+	return 0, false
 }
 
 // logSumExp takes the maximum out of the sum, so that it does not overflow.

@@ -13,7 +13,8 @@ var table = map[string]row{}
 func init() {
 	for _, family := range []map[string]row{mathRows, activationRows, compareRows, matrixRows,
 		shapeRows, moveRows, indexRows, convRows, poolRows, normRows, reduceRows, resizeRows,
-		quantRows, lossRows, makeRows, rnnRows, controlRows} {
+		quantRows, lossRows, makeRows, rnnRows, controlRows, sampleRows, signalRows,
+		chooseRows, trainRows, learnRows} {
 		for name, r := range family {
 			if _, ok := table[name]; ok {
 				panic(fmt.Sprintf("onnx: two rows for operator %s", name))

@@ -16,14 +16,17 @@ f32 = lambda *s: rng.standard_normal(s).astype(np.float32)
 i64 = lambda *v: np.array(v, np.int64)
 
 
-def case(name, nodes, inputs, weights=(), opset=17, outs=("y",), open_dims=False):
-    """Stores one case; open_dims names the extents of the inputs instead of giving them."""
+def case(name, nodes, inputs, weights=(), opset=17, outs=("y",), open_dims=False,
+         domains=()):
+    """Stores one case; open_dims names the extents of the inputs instead of giving them, domains
+    has the names and versions of further operator sets."""
     info = [h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(a.dtype),
                                      [f"{n}{i}" for i in range(a.ndim)] if open_dims else a.shape)
             for n, a in inputs.items()]
     init = [w if isinstance(w, T) else nph.from_array(w[1], w[0]) for w in weights]
     g = h.make_graph(nodes, name, info, [h.make_empty_tensor_value_info(o) for o in outs], init)
-    m = h.make_model(g, opset_imports=[h.make_opsetid("", opset)], ir_version=9)
+    m = h.make_model(g, opset_imports=[h.make_opsetid(*d) for d in (("", opset), *domains)],
+                     ir_version=9)
     want = ReferenceEvaluator(m).run(None, inputs)
     data = os.path.join(root, name, "test_data_set_0")
     os.makedirs(data, exist_ok=True)
@@ -93,3 +96,63 @@ for kind, values in typed.items():
     w = h.make_tensor("w", getattr(T, kind), [2], values)
     case("typed_" + kind.lower(), [n("Cast", ["w"], ["c"], to=T.DOUBLE), n("Add", ["c", "x"], ["y"])],
          {"x": np.zeros(2)}, [w])
+
+case("grid_sample_volume", [n("GridSample", ["x", "g"], ["y"], mode="linear",
+                              padding_mode="reflection")],
+     {"x": f32(2, 3, 4, 3, 5), "g": 1.3 * f32(2, 2, 3, 4, 3)}, opset=20)
+case("grid_sample_cubic", [n("GridSample", ["x", "g"], ["y"], mode="cubic", align_corners=1,
+                             padding_mode="border")],
+     {"x": f32(2, 3, 4, 5), "g": f32(2, 3, 4, 2)}, opset=20)
+case("affine_grid", [n("AffineGrid", ["t", "s"], ["g"], align_corners=1),
+                     n("GridSample", ["x", "g"], ["y"])],
+     {"t": f32(2, 2, 3), "x": f32(2, 3, 4, 5)}, [("s", i64(2, 3, 3, 2))], opset=20)
+case("col2im_steps", [n("Col2Im", ["x", "s", "k"], ["y"], strides=[2, 1], dilations=[1, 2],
+                        pads=[1, 0, 0, 1])], {"x": f32(2, 12, 9)},
+     [("s", i64(6, 6)), ("k", i64(2, 3))], opset=18)
+case("deform_conv", [n("DeformConv", ["x", "w", "o", "b", "m"], ["y"], strides=[2, 1],
+                       dilations=[1, 2], group=2, offset_group=2)],
+     {"x": np.abs(f32(2, 4, 5, 6)), "o": f32(2, 16, 2, 4), "m": np.abs(f32(2, 8, 2, 4))},
+     [("w", np.abs(f32(6, 2, 2, 2))), ("b", np.abs(f32(6)))], opset=19)
+case("dft_long", [n("DFT", ["x", "l"], ["y"], axis=1)], {"x": f32(2, 7, 3, 2)}, [("l", i64(9)[0])])
+case("dft_inverse_cut", [n("DFT", ["x", "l"], ["y"], axis=2, inverse=1)], {"x": f32(2, 3, 8, 2)},
+     [("l", i64(6)[0])])
+case("stft_onesided", [n("STFT", ["x", "s", "w"], ["y"])], {"x": f32(2, 40, 1)},
+     [("s", i64(5)[0]), ("w", np.abs(f32(9)))])
+case("pool_indices", [n("MaxPool", ["x"], ["y", "i"], kernel_shape=[3, 2], strides=[2, 2],
+                        pads=[1, 0, 1, 0])], {"x": f32(2, 3, 7, 8)}, outs=("y", "i"))
+case("unpool", [n("MaxPool", ["x"], ["p", "i"], kernel_shape=[2, 2], strides=[2, 2]),
+                n("MaxUnpool", ["p", "i"], ["y"], kernel_shape=[2, 2], strides=[2, 2])],
+     {"x": f32(2, 3, 6, 8)})
+case("non_max_suppression",
+     [n("NonMaxSuppression", ["b", "s", "n", "i", "t"], ["y"])],
+     {"b": rng.random((2, 20, 4)).astype(np.float32), "s": f32(2, 3, 20)},
+     [("n", i64(6)), ("i", np.array([.3], np.float32)), ("t", np.array([-1], np.float32))])
+case("unique_axis", [n("Unique", ["x"], ["y", "f", "p", "c"], axis=1)],
+     {"x": rng.integers(0, 2, (2, 9, 2))}, outs=("y", "f", "p", "c"))
+case("nonzero", [n("NonZero", ["x"], ["y"])], {"x": rng.integers(0, 2, (3, 4, 2))})
+case("roi_align", [n("RoiAlign", ["x", "r", "b"], ["y"], output_height=3, output_width=2,
+                     sampling_ratio=2, spatial_scale=.5)],
+     {"x": x, "r": np.array([[0, 0, 8, 9], [1, 2, 5, 11]], np.float32), "b": i64(1, 0)})
+case("mel_weights", [n("MelWeightMatrix", ["m", "l", "r", "a", "b"], ["w"]),
+                     n("MatMul", ["x", "w"], ["y"])], {"x": f32(3, 33)},
+     [("m", i64(8)[0]), ("l", i64(64)[0]), ("r", i64(16000)[0]), ("a", np.float32(100)),
+      ("b", np.float32(7000))])
+case("ngrams", [n("TfIdfVectorizer", ["x"], ["y"], mode="TFIDF", min_gram_length=1,
+                  max_gram_length=2, max_skip_count=2, ngram_counts=[0, 3],
+                  ngram_indexes=[0, 4, 2, 1, 3], pool_int64s=[1, 2, 3, 1, 2, 3, 1],
+                  weights=[.5, 2., 3., .25, 1.5])], {"x": rng.integers(0, 4, (3, 12))})
+train = "ai.onnx.preview.training"
+case("adam", [n("Adam", ["r", "t", "a", "b", "ga", "gb", "va", "vb", "ha", "hb"],
+                ["y", "z", "v", "w", "h", "i"], domain=train, alpha=.8, beta=.9,
+                norm_coefficient=.01, norm_coefficient_post=.02, epsilon=1e-4)],
+     {"a": f32(3), "b": f32(2, 2), "ga": f32(3), "gb": f32(2, 2), "va": f32(3), "vb": f32(2, 2),
+      "ha": np.abs(f32(3)), "hb": np.abs(f32(2, 2))},
+     [("r", np.float32(.1)), ("t", i64(3)[0])], outs=("y", "z", "v", "w", "h", "i"),
+     domains=((train, 1),))
+case("momentum", [n("Momentum", ["r", "t", "x", "g", "v"], ["y", "z"], domain=train, alpha=.8,
+                    beta=.5, mode="nesterov", norm_coefficient=.01)],
+     {"t": i64(1)[0], "x": f32(3), "g": f32(3), "v": f32(3)}, [("r", np.float32(.1))],
+     outs=("y", "z"), domains=((train, 1),))
+case("features", [n("ArrayFeatureExtractor", ["x", "i"], ["e"], domain="ai.onnx.ml"),
+                  n("Binarizer", ["e"], ["y"], domain="ai.onnx.ml", threshold=.1)],
+     {"x": f32(3, 5), "i": i64(4, 0)}, domains=(("ai.onnx.ml", 3),))
