@@ -192,7 +192,7 @@ func (pl *planner) use(i int, m *memplan.Step) {
 // renames reports whether a step only gives its input's memory another shape. A result that has a
 // slot of its own is copied into it, even if the operator changes nothing.
 func (p *Program) renames(s *Step) bool {
-	if !s.Node.Op.Identity {
+	if !s.Node.Op.Identity || len(s.Node.Op.Changes(s.Node.Params)) > 0 {
 		return false
 	}
 	out, _ := p.Graph.Out(s.Index)

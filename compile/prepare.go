@@ -123,8 +123,10 @@ func (u *Unit) trains(n *op.Node) bool {
 	return u.opt.Train && !u.opt.Frozen && !(u.opt.NoDropout && IsDropout(n))
 }
 
-// IsDropout reports whether n is a dropout or its gradient.
-func IsDropout(n *op.Node) bool { return n.Op == nn.Dropout.Op || n.Op == nn.DropoutGrad.Op }
+// IsDropout reports whether n is a dropout or its gradient, or attention that drops weights.
+func IsDropout(n *op.Node) bool {
+	return n.Op == nn.Dropout.Op || n.Op == nn.DropoutGrad.Op || nn.DropsWeights(n)
+}
 
 // newStep makes the step of node number i. Outputs that no step reads get no bytes, so that kernels
 // need not compute them. A step of which nothing is read is dead, unless it changes a state.

@@ -79,7 +79,8 @@ func (s *simplifier) neutral() op.Entry {
 	if !s.like(x) {
 		return op.Entry{}
 	}
-	return when(s.n.Op.Neutral(s.n.Params) || s.compiled && s.n.Op.Identity, x)
+	identity := s.n.Op.Identity && len(s.n.Op.Changes(s.n.Params)) == 0
+	return when(s.n.Op.Neutral(s.n.Params) || s.compiled && identity, x)
 }
 
 // casts makes conversions to the type of another array conversions to a known type, so that they

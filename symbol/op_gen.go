@@ -1653,6 +1653,7 @@ var (
 	opBroadcastSub                          = op.Lookup("broadcast_sub")
 	opBroadcastTo                           = op.Lookup("broadcast_to")
 	opCTCLoss                               = op.Lookup("CTCLoss")
+	opCacheWrite                            = op.Lookup("CacheWrite")
 	opCast                                  = op.Lookup("Cast")
 	opCastStorage                           = op.Lookup("cast_storage")
 	opCbrt                                  = op.Lookup("cbrt")
@@ -2220,24 +2221,19 @@ func AsLoss(data *Symbol, opts ...Option) *Symbol {
 // Attention is scaled dot-product attention: softmax(scale·QKᵀ)·V, head by head.
 //
 // Query has shape (batch, n, heads·size), key and value (batch, keys, kv_heads·size); the output
-// has
-// the shape of query. With fewer kv_heads, heads/kv_heads neighbouring heads share keys and values.
-// Query i reads the first keys: as many as length says, and with causal those up to key position +
-// i.
-// Mask broadcasts to (batch, heads, n, keys) and is added to the scaled scores; of booleans, a key
-// is
-// read where the mask is true. A query that reads none gives zeros. In training, each weight is
-// dropped with probability dropout, and the others are divided by 1 - dropout. With keys and values
-// of a fixed capacity, causal and
-// use_position make the step of decoding: what lies behind position + n is not read. No matrix of
-// all
-// weights exists: blocks keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The
-// hidden
-// second output is the logarithm of the sum of exponents, (batch, heads, n); with dropout, a third
-// one
-// has the key of the random numbers, which the gradient draws again. Length and position have no
-// gradient; second derivatives of attention need the composition of batch_dot and softmax. MXNet
-// has no such operator.
+// has the shape of query. With fewer kv_heads, heads/kv_heads neighbouring heads share keys and
+// values. Query i reads the first keys: as many as length says, and with causal those up to key
+// position + i. Mask broadcasts to (batch, heads, n, keys) and is added to the scaled scores; of
+// booleans, a key is read where the mask is true. A query that reads none gives zeros. In training,
+// each weight is dropped with probability dropout, and the others are divided by 1 - dropout. With
+// keys and values of a fixed capacity, causal and use_position make the step of decoding: what lies
+// behind position + n is not read, and CacheWrite fills it. No matrix of all weights exists: blocks
+// keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The hidden second output is the
+// logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one has the key of
+// the
+// random numbers, which the gradient draws again. Length and position have no gradient;
+// second derivatives of attention need the composition of batch_dot and softmax. MXNet has no such
+// operator.
 //
 // Its gradient has no gradient in turn: second derivatives of attention need the composition of
 // batch_dot and softmax.
@@ -2607,6 +2603,18 @@ func BroadcastTo(data *Symbol, p BroadcastToParams, opts ...Option) *Symbol {
 //     one of first, last, first by default
 func CTCLoss(data *Symbol, p CTCLossParams, opts ...Option) *Symbol {
 	return compose(opCTCLoss, p, opts, data)
+}
+
+// CacheWrite writes the next steps of sequences into a cache of keys or values, in place.
+//
+// Cache has shape (batch, capacity, width), data (batch, n, width) and position (batch): the steps
+// of sequence b become the steps from position[b] on, and all n must fit there. The output is the
+// cache, in the same memory: readers of the output see the new steps. Nothing else is copied,
+// neither by imperative programs nor by graphs in which the cache is a variable. Attention with
+// causal, use_position and the same positions reads the steps that have been written. MXNet has no
+// such operator.
+func CacheWrite(data, position *Symbol, opts ...Option) *Symbol {
+	return compose(opCacheWrite, op.NoParams{}, opts, data, position)
 }
 
 // Cast converts to an element type. Conversion to integers cuts off the fraction; values that an

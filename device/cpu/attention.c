@@ -16,16 +16,26 @@ typedef struct {
 	const float *q, *k, *v;
 	const gx_attention *p;
 	const gx_attention_grads *g;
-	int64_t *taken, blocks, room;
-	int part; // FORWARD, GRADS or MASK
+	int64_t *taken, blocks, room, splits;
+	float *parts; // of the splits
+	int part;
 } job;
 
-enum { FORWARD, GRADS, MASK };
+enum { FORWARD, GRADS, MASK, THIN, MERGE }; // parts of a job
+
+// So few rows that share keys go over the keys as they lie. The keys are split into parts, so that
+// all threads have work where there are few heads.
+enum { THIN_ROWS = 8, SPAN = 4 * KEYS };
 
 static int64_t padded(int64_t n) { return (n + WIDE - 1) / WIDE * WIDE; }
 
-int64_t gx_attention_scratch(const gx_attention *p) {
-	return padded(p->size) * (4 * ROWS + 5 * KEYS) + 2 * ROWS * KEYS + 4 * ROWS;
+static int thin(const gx_attention *p) { return p->group * p->n <= THIN_ROWS; }
+
+static int64_t splits_of(const gx_attention *p) { return (p->keys + SPAN - 1) / SPAN; }
+
+// A part holds sums of values for each row, and the greatest score and the sum of exponents.
+static int64_t part_size(const gx_attention *p) {
+	return p->group * p->n * (padded(p->size) + 2);
 }
 
 // matrix says where element (i, j) of a factor is: at a[i * down + j * along].
@@ -151,6 +161,98 @@ INLINE void weigh(float *s, int64_t n, float *most, float *sum, float *factor) {
 	*most = m;
 }
 
+// write_rows divides sums of values by the sums of exponents.
+INLINE void write_rows(const job *j, const float *o, const float *most, const float *sum, int64_t b,
+	int64_t g, int64_t from, int64_t rows) {
+	const gx_attention *p = j->p;
+	int64_t w = padded(p->size);
+	for (int64_t r = 0; r < rows; r++) {
+		float inv = sum[r] == 0.0f ? 0.0f : 1.0f / sum[r];
+		float *y = j->y + place_of(p, b, g, from + r);
+		for (int64_t i = 0; i < p->size; i++) y[i] = o[r * w + i] * inv;
+		if (j->lse)
+			j->lse[(b * p->groups + g) * p->group * p->n + from + r] =
+				sum[r] == 0.0f ? -INFINITY : most[r] + gx_log(sum[r]);
+	}
+}
+
+// dot_row returns the product of two vectors of n elements.
+INLINE float dot_row(const float *a, const float *b, int64_t n) {
+	gx_v16 sum = {}, more = {};
+	int64_t i = 0;
+	for (; i + 32 <= n; i += 32) {
+		sum += GX_AT(a + i) * GX_AT(b + i);
+		more += GX_AT(a + i + 16) * GX_AT(b + i + 16);
+	}
+	if (i + 16 <= n) sum += GX_AT(a + i) * GX_AT(b + i), i += 16;
+	sum += more;
+	float part[16];
+	memcpy(part, &sum, sizeof part);
+	for (int k = 0; k < 8; k++) part[k] += part[k + 8];
+	for (int k = 0; k < 4; k++) part[k] += part[k + 4];
+	float all = (part[0] + part[2]) + (part[1] + part[3]);
+	for (; i < n; i++) all += a[i] * b[i];
+	return all;
+}
+
+// thin_item makes the part of one split of the keys.
+INLINE void thin_item(const job *j, float *buffer, int64_t it) {
+	const gx_attention *p = j->p;
+	int64_t b = it / j->splits / p->groups, g = it / j->splits % p->groups, d = p->size,
+		w = padded(d), rows = p->group * p->n, step = p->groups * d,
+		begin = it % j->splits * SPAN, end = gx_min(begin + SPAN, most_of(p, b, 0, rows));
+	float *q = buffer, *s = q + THIN_ROWS * w, *o = j->parts + it * part_size(p),
+		*most = o + rows * w, *sum = most + rows;
+	memset(o, 0, (size_t)(rows * w) * sizeof(float));
+	for (int64_t r = 0; r < rows; r++) most[r] = -INFINITY, sum[r] = 0;
+	gather_queries(q, j->q, p, b, g, 0, rows, rows, w);
+	for (int64_t first = begin; first < end; first += KEYS) {
+		int64_t n = gx_min(KEYS, end - first), at = ((b * p->keys + first) * p->groups + g) * d;
+		for (int64_t i = 0; i < n; i++)
+			for (int64_t r = 0; r < rows; r++)
+				s[r * KEYS + i] = dot_row(q + r * w, j->k + at + i * step, d);
+		for (int64_t r = 0; r < rows; r++) {
+			float factor = 1.0f, *row = s + r * KEYS;
+			int64_t some = gx_max(0, gx_min(n, limit_of(p, b, r) - first));
+			score_row(row, p, b, g, r, first, some);
+			weigh(row, some, most + r, sum + r, &factor);
+			if (p->drops && some > 0) {
+				float f[KEYS];
+				drops_of(f, p, b, g, r, first);
+				for (int i = 0; i < KEYS; i++) row[i] *= f[i];
+			}
+			if (factor != 1.0f) GX_EACH(i, 0, w) o[r * w + i] *= factor;
+		}
+		for (int64_t i = 0; i < n; i++) {
+			const float *v = j->v + at + i * step;
+			for (int64_t r = 0; r < rows; r++) {
+				float e = s[r * KEYS + i], *to = o + r * w;
+				GX_EACH(c, 0, d) to[c] += e * v[c];
+			}
+		}
+	}
+}
+
+// merge_item adds the parts of one sequence and group, in the order of the keys, to the first.
+INLINE void merge_item(const job *j, int64_t it) {
+	const gx_attention *p = j->p;
+	int64_t w = padded(p->size), rows = p->group * p->n, size = part_size(p);
+	float *o = j->parts + it * j->splits * size, *most = o + rows * w, *sum = most + rows;
+	for (int64_t k = 1; k < j->splits; k++) {
+		const float *from = o + k * size, *high = from + rows * w, *add = high + rows;
+		for (int64_t r = 0; r < rows; r++) {
+			if (add[r] == 0.0f) continue;
+			float m = high[r] > most[r] ? high[r] : most[r],
+				old = most[r] == -INFINITY ? 0.0f : gx_exp_down(most[r] - m),
+				new = gx_exp_down(high[r] - m);
+			GX_EACH(i, 0, w) o[r * w + i] = o[r * w + i] * old + from[r * w + i] * new;
+			sum[r] = sum[r] * old + add[r] * new;
+			most[r] = m;
+		}
+	}
+	write_rows(j, o, most, sum, it / p->groups, it % p->groups, 0, rows);
+}
+
 INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
 	const gx_attention *p = j->p;
 	int64_t b = it / j->blocks / p->groups, g = it / j->blocks % p->groups, d = p->size,
@@ -182,14 +284,7 @@ INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high
 		}
 		multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1, high, two);
 	}
-	for (int64_t r = 0; r < rows; r++) {
-		float inv = sum[r] == 0.0f ? 0.0f : 1.0f / sum[r];
-		float *y = j->y + place_of(p, b, g, from + r);
-		for (int64_t i = 0; i < d; i++) y[i] = o[r * w + i] * inv;
-		if (j->lse)
-			j->lse[(b * p->groups + g) * p->group * p->n + from + r] =
-				sum[r] == 0.0f ? -INFINITY : most[r] + gx_log(sum[r]);
-	}
+	write_rows(j, o, most, sum, b, g, from, rows);
 }
 
 // slope_row makes weights of scores, and of the gradients of weights those of scores. The weights
@@ -318,12 +413,13 @@ INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, c
 }
 
 INLINE void item(const job *j, float *buffer, int64_t i, const int high, const int two) {
-	if (j->part == FORWARD)
-		forward_item(j, buffer, i, high, two);
-	else if (j->part == GRADS)
-		grad_item(j, buffer, i, high, two);
-	else
-		mask_item(j, buffer, i, high, two);
+	switch (j->part) {
+	case FORWARD: forward_item(j, buffer, i, high, two); break;
+	case GRADS: grad_item(j, buffer, i, high, two); break;
+	case MASK: mask_item(j, buffer, i, high, two); break;
+	case THIN: thin_item(j, buffer, i); break;
+	case MERGE: merge_item(j, i); break;
+	}
 }
 
 // LEVEL makes the functions of one kind of processor.
@@ -340,8 +436,13 @@ LEVEL(v4, __attribute__((target("arch=x86-64-v4"))), 8, 1)
 #endif
 
 static int64_t items_of(const job *j) {
-	if (j->part == MASK) return j->g->masks[0] * j->g->masks[1] * j->blocks;
-	return j->p->batch * j->p->groups * (j->part == GRADS ? 1 : j->blocks);
+	int64_t all = j->p->batch * j->p->groups;
+	switch (j->part) {
+	case FORWARD: return all * j->blocks;
+	case MASK: return j->g->masks[0] * j->g->masks[1] * j->blocks;
+	case THIN: return all * j->splits;
+	}
+	return all;
 }
 
 // An item of range is a thread; the threads take the items of the job one by one.
@@ -364,26 +465,43 @@ static void range(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-static void run(job *j, int threads) {
+// scratch_of is the number of floats of scratch memory that each thread has in a part of a job.
+static int64_t scratch_of(const gx_attention *p, int grads) {
+	if (thin(p) && !grads) return padded(p->size) * THIN_ROWS + THIN_ROWS * KEYS;
+	return padded(p->size) * (4 * ROWS + 5 * KEYS) + 2 * ROWS * KEYS + 4 * ROWS;
+}
+
+int64_t gx_attention_scratch(const gx_attention *p, int grads, int threads) {
+	int64_t n = threads * scratch_of(p, grads);
+	return thin(p) && !grads ? n + p->batch * p->groups * splits_of(p) * part_size(p) : n;
+}
+
+static void run(job *j, int part, int threads) {
 	int64_t taken = 0;
 	j->taken = &taken;
-	j->room = gx_attention_scratch(j->p);
+	j->part = part;
+	j->room = scratch_of(j->p, j->g != 0);
+	j->splits = splits_of(j->p);
+	j->parts = j->scratch + threads * j->room;
 	j->blocks = (j->p->group * j->p->n + ROWS - 1) / ROWS;
-	if (j->part == MASK) j->blocks = (j->g->masks[2] + ROWS - 1) / ROWS;
+	if (part == MASK) j->blocks = (j->g->masks[2] + ROWS - 1) / ROWS;
 	gx_parallel(threads, threads, 1, range, j);
 }
 
 void gx_attention_forward(float *y, float *lse, const float *q, const float *k, const float *v,
 	const gx_attention *p, float *scratch, int threads) {
 	job j = {.y = y, .lse = lse, .scratch = scratch, .q = q, .k = k, .v = v, .p = p};
-	run(&j, threads);
+	if (!thin(p)) {
+		run(&j, FORWARD, threads);
+		return;
+	}
+	run(&j, THIN, threads);
+	run(&j, MERGE, threads);
 }
 
 void gx_attention_grad(const gx_attention_grads *g, const gx_attention *p, float *scratch,
 	int threads) {
-	job j = {.scratch = scratch, .p = p, .g = g, .part = GRADS};
-	run(&j, threads);
-	if (!g->dmask) return;
-	j.part = MASK;
-	run(&j, threads);
+	job j = {.scratch = scratch, .p = p, .g = g};
+	run(&j, GRADS, threads);
+	if (g->dmask) run(&j, MASK, threads);
 }

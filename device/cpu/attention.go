@@ -66,10 +66,10 @@ func (k *Attention) c() C.gx_attention {
 	return c
 }
 
-// Scratch returns the bytes of scratch memory that Run and RunGrad need.
-func (k *Attention) Scratch() int {
+// Scratch returns the bytes of scratch memory that Run needs, with grads those of RunGrad.
+func (k *Attention) Scratch(grads bool) int {
 	p := k.c()
-	return 4 * k.Threads * int(C.gx_attention_scratch(&p))
+	return 4 * int(C.gx_attention_scratch(&p, C.int(boolInt(grads)), C.int(k.Threads)))
 }
 
 // pinned gives the description its arrays, which pin keeps in place.

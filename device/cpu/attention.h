@@ -22,8 +22,9 @@ typedef struct {
 	int32_t causal, drops;
 } gx_attention;
 
-// gx_attention_scratch is the number of floats of scratch memory for one thread.
-int64_t gx_attention_scratch(const gx_attention *p);
+// gx_attention_scratch is the number of floats of scratch memory of gx_attention_forward, with grads
+// of gx_attention_grad.
+int64_t gx_attention_scratch(const gx_attention *p, int grads, int threads);
 
 // gx_attention_forward writes the weighted sums of values and, where lse is not null, the logarithm
 // of each query's sum of exponents, batch x heads x n.

@@ -30,18 +30,18 @@ func init() {
 		Traits: op.Traits{
 			Doc: `Attention is scaled dot-product attention: softmax(scale·QKᵀ)·V, head by head.
 
-Query has shape (batch, n, heads·size), key and value (batch, keys, kv_heads·size); the output has
-the shape of query. With fewer kv_heads, heads/kv_heads neighbouring heads share keys and values.
-Query i reads the first keys: as many as length says, and with causal those up to key position + i.
-Mask broadcasts to (batch, heads, n, keys) and is added to the scaled scores; of booleans, a key is
-read where the mask is true. A query that reads none gives zeros. In training, each weight is
-dropped with probability dropout, and the others are divided by 1 - dropout. With keys and values of a fixed capacity, causal and
-use_position make the step of decoding: what lies behind position + n is not read. No matrix of all
-weights exists: blocks keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The hidden
-second output is the logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one
-has the key of the random numbers, which the gradient draws again. Length and position have no
-gradient; ` + attentionOnce + `. MXNet has no such operator.`,
-			Random:    true,
+Query has shape (batch, n, heads·size), key and value (batch, keys, kv_heads·size); the output
+has the shape of query. With fewer kv_heads, heads/kv_heads neighbouring heads share keys and
+values. Query i reads the first keys: as many as length says, and with causal those up to key
+position + i. Mask broadcasts to (batch, heads, n, keys) and is added to the scaled scores; of
+booleans, a key is read where the mask is true. A query that reads none gives zeros. In training,
+each weight is dropped with probability dropout, and the others are divided by 1 - dropout. With
+keys and values of a fixed capacity, causal and use_position make the step of decoding: what lies
+behind position + n is not read, and CacheWrite fills it. No matrix of all weights exists: blocks
+keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The hidden second output is the
+logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one has the key of the
+random numbers, which the gradient draws again. Length and position have no gradient;
+` + attentionOnce + `. MXNet has no such operator.`,
 			Once:      attentionOnce,
 			Precision: op.Wide,
 			Kind:      op.Product,
@@ -91,6 +91,13 @@ func (p ScaledAttentionParams) masks() int {
 		return 1
 	}
 	return 0
+}
+
+// DropsWeights reports whether n is an Attention, or the gradient of one, that drops weights in
+// training.
+func DropsWeights(n *op.Node) bool {
+	p, ok := n.Params.(ScaledAttentionParams)
+	return ok && p.Dropout > 0
 }
 
 func attentionOutputs(p ScaledAttentionParams) []string {

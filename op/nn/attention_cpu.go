@@ -16,7 +16,7 @@ func init() {
 		if err != nil || !a.Needs(0) {
 			return nil, op.ErrUnsupported
 		}
-		return attach.Kernel(k.Threads, k.Scratch(), func(c *op.Call) {
+		return attach.Kernel(k.Threads, k.Scratch(false), func(c *op.Call) {
 			seed := attentionSeed(p, c)
 			o := attentionArrays(p, c.In, seed)
 			o.Y, o.LSE = c.Out[0].Data, c.Out[1].Data
@@ -30,7 +30,7 @@ func init() {
 		if err != nil || !a.Needs(0) || !a.Needs(1) || !a.Needs(2) {
 			return nil, op.ErrUnsupported
 		}
-		return attach.Kernel(k.Threads, k.Scratch(), func(c *op.Call) {
+		return attach.Kernel(k.Threads, k.Scratch(true), func(c *op.Call) {
 			o := attentionArrays(p, c.In[p.first():], passedSeed(p, c))
 			o.DY, o.Y, o.LSE = c.In[0].Data, c.In[1].Data, c.In[2].Data
 			o.DQ, o.DK, o.DV = c.Out[0].Data, c.Out[1].Data, c.Out[2].Data
@@ -64,7 +64,7 @@ func attentionC(p ScaledAttentionParams, a *op.Args, in, lse []op.Desc) (cpu.Att
 	}
 	k.Scale = float32(attending{p: p, size: k.Size}.scale())
 	flops := float64(attentionFLOPs(p, []dtype.Shape{q, in[1].Shape}, nil))
-	k.Threads = attach.Threads(a, device.Work{Flops: flops})
+	k.Threads = attach.Threads(a, device.Work{Flops: flops, Bytes: float64(in[1].Bytes + in[2].Bytes)})
 	return k, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -132,6 +133,47 @@ func TestAttentionDropsTheShare(t *testing.T) {
 	}
 }
 
+// Few queries go over the keys as they lie, in parts of 512 keys.
+func TestAttentionOfFewQueries(t *testing.T) {
+	type P = nn.ScaledAttentionParams
+	q, k, v := random(1, 2, 1, 6*35), random(2, 2, 1300, 3*35), random(3, 2, 1300, 3*35)
+	tol := optest.Tolerance{Abs: 1e-4, Rel: 1e-4}
+	far := op.TensorOf([]int32{1299, 600})
+	optest.Run(t, nn.Attention.Op,
+		optest.Case{Name: "one", Params: P{Heads: 6, KVHeads: 3}, In: []op.Tensor{q, k, v},
+			NoDiff: true, Tol: tol},
+		optest.Case{Name: "positions", Params: P{Heads: 6, KVHeads: 3, Causal: true,
+			UsePosition: true}, In: []op.Tensor{q, k, v, far}, NoDiff: true, Tol: tol},
+		optest.Case{Name: "four", Params: P{Heads: 6, KVHeads: 3, Causal: true, UseMask: true,
+			UseLength: true, UsePosition: true, Dropout: 0.2}, NoDiff: true, Tol: tol, Train: true,
+			In: []op.Tensor{random(1, 2, 4, 6*35), k, v, random(4, 6, 1, 1300),
+				op.TensorOf([]int32{1250, 0}), far}},
+	)
+}
+
+func TestCacheWrite(t *testing.T) {
+	cache, data := optest.Range(2, 3, 2), optest.F([]int{2, 1, 2}, -1, -2, -3, -4)
+	after := optest.F([]int{2, 3, 2}, 0, 1, -1, -2, 4, 5, -3, -4, 8, 9, 10, 11)
+	optest.Run(t, nn.CacheWrite.Op, optest.Case{In: []op.Tensor{cache, data,
+		op.TensorOf([]int32{1, 0})}, Want: []op.Tensor{after}, After: []op.Tensor{after}})
+	for _, at := range []int64{-1, 3} {
+		_, err := optest.Runner{}.Apply(nn.CacheWrite.Op, op.NoParams{}, []op.Tensor{cache, data,
+			op.TensorOf([]int64{0, at})})
+		want := fmt.Sprintf("position: %d of sequence 1, want one from 0 to 2: 1 steps for a cache "+
+			"of 3", at)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("position %d: error %v, want %q", at, err, want)
+		}
+	}
+	runInfer(t, []inferCase{
+		{name: "back", op: nn.CacheWrite.Op, in: []dtype.Shape{nil, {-1, 2, 8}, {4}},
+			out: []dtype.Shape{{-1, 9, -1}}, wantIn: []dtype.Shape{{4, 9, 8}, {4, 2, 8}, {4}},
+			wantOut: []dtype.Shape{{4, 9, 8}}},
+		{name: "room", op: nn.CacheWrite.Op, in: []dtype.Shape{{1, 2, 8}, {1, 3, 8}, nil},
+			out: []dtype.Shape{nil}, err: "data: 3 steps for a cache of 2"},
+	})
+}
+
 func TestAttentionInfersShapes(t *testing.T) {
 	q, k := dtype.Shape{2, 3, 8}, dtype.Shape{2, 5, 8}
 	runInfer(t, []inferCase{
@@ -173,15 +215,22 @@ func TestAttentionEqualsItsComposition(t *testing.T) {
 
 // Results and gradients have the same bits for any number of threads.
 func TestAttentionDoesNotDependOnThreads(t *testing.T) {
+	for _, n := range []int{130, 3} {
+		t.Run(fmt.Sprintf("%d queries", n), func(t *testing.T) { sameForThreads(t, n) })
+	}
+}
+
+func sameForThreads(t *testing.T, n int) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	p := nn.ScaledAttentionParams{Heads: 4, KVHeads: 2, Causal: true, UseMask: true, Dropout: 0.1}
-	mask := random(seed+3, 4, 130, 150)
-	q, k, v := random(seed, 2, 130, 4*40), random(seed+1, 2, 150, 2*40), random(seed+2, 2, 150, 2*40)
+	mask := random(seed+3, 4, n, 1150)
+	q, k := random(seed, 2, n, 4*40), random(seed+1, 2, 1150, 2*40)
+	v := random(seed+2, 2, 1150, 2*40)
 	grad := op.Lookup("_backward_Attention")
 	var first []op.Tensor
 	for _, threads := range []int{1, 2, 5} {
-		out := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, 2, 4, 130),
+		out := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, 2, 4, n),
 			optest.New(dtype.Int64, 1)}
 		runOn(t, nn.Attention.Op, p, threads, []op.Tensor{q, k, v, mask}, out)
 		back := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, k.Shape...),
@@ -231,6 +280,24 @@ func runOn(t *testing.T, o *op.Op, p any, threads int, in, out []op.Tensor) {
 	}
 	if err := k.Run(c); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// BenchmarkDecode runs one step of decoding against a cache: 32 heads of 128, with 8 of keys and
+// values. The bytes are those of the cache.
+func BenchmarkDecode(b *testing.B) {
+	for _, keys := range []int{1024, 8192} {
+		q, k := random(1, 1, 1, 32*128), random(2, 1, keys, 8*128)
+		p := nn.ScaledAttentionParams{Heads: 32, KVHeads: 8}
+		b.Run(fmt.Sprint(keys), func(b *testing.B) {
+			b.SetBytes(int64(2 * k.Bytes))
+			run := optest.Runner{Tier: device.TierC}
+			for b.Loop() {
+				if _, err := run.Apply(nn.Attention.Op, p, []op.Tensor{q, k, k}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
