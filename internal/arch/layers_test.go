@@ -11,7 +11,7 @@ module  launch  plan  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
 predict  monitor  pipeline  checkpoint/{safetensors,npy}                models in service; metrics and traces of jobs for other programs; stages of networks
-interop/onnx                              models of ONNX: symbols and parameters of their files
+interop/onnx  interop/onnx/export         models of ONNX: symbols and parameters of their files, and back
 checkpoint  kvstore  rnn  interop/onnx/internal/file
 kvstore/update  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
 symbol  optimizer  metric  initializer  io
