@@ -54,6 +54,13 @@ type RowKeeper interface {
 	InitRows(ctx context.Context, key string, spec RowsSpec) error
 }
 
+// RowHolder is a RowKeeper with its rows in this process.
+type RowHolder interface {
+	// HeldRows copies the rows of a key that exist into a row_sparse array. The others have the
+	// values that InitRows gave them.
+	HeldRows(key string, out *nd.Array) error
+}
+
 // Member is a store that workers share.
 type Member interface {
 	// Rank returns the number of this worker, from 0.

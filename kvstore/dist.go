@@ -179,6 +179,9 @@ func (s *dist) create(ctx context.Context, k *distKey, spec worker.KeySpec, valu
 		k.id |= worker.Aside
 	} else {
 		k.id = uint32(len(s.order))
+		if k.alone {
+			k.sparse.Init = k.sparse.Init.ForKey(k.id)
+		}
 		s.order = append(s.order, k.name)
 		k.turn = k.eng.NewVar("kvstore " + k.name)
 		k.say = k.describe

@@ -46,6 +46,7 @@ type keyKind struct {
 	whole  bool       // never sliced
 	added  bool       // no optimizer changes it
 	sparse *rows.Spec // servers hold the rows that were pushed; nil: they hold a whole value
+	alone  bool       // rows of sparse begin with the values of key 0
 }
 
 // coder compresses the pushes of a key. Operations that update the key's turn use it, one at a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"gomx/device"
 	"gomx/dtype"
@@ -13,6 +12,7 @@ import (
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/rows"
+	"gomx/kvstore/touched"
 	"gomx/kvstore/update"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -25,6 +25,12 @@ type RowsSpec struct {
 	Shape nd.Shape // rows, and the shape of a row
 	DType dtype.Type
 	Init  rows.Init
+	// Alone says that rows begin with the values of key 0, whatever the number of the key: a process
+	// that does not know the number can make them too.
+	Alone bool
+	// First is a row_sparse array of the shape and type, with rows that exist from the beginning;
+	// nil: there are none. Only worker 0's counts.
+	First *nd.Array
 }
 
 // check refuses a matrix without elements.
@@ -33,18 +39,28 @@ func (r *RowsSpec) check(key string) error {
 		return fmt.Errorf("kvstore: key %q: rows of shape %v of %v, want rows", key, r.Shape,
 			r.DType)
 	}
+	if a := r.First; a != nil && (a.Storage() != nd.RowSparse || !a.Shape().Equal(r.Shape) ||
+		a.DType() != r.DType) {
+		return fmt.Errorf("kvstore: key %q: first rows in a %v array of shape %v of %v, want "+
+			"row_sparse of shape %v of %v", key, a.Storage(), a.Shape(), a.DType(), r.Shape, r.DType)
+	}
 	return nil
 }
 
 // of describes the rows of a key.
 func (r *RowsSpec) of(key uint32) rows.Spec {
-	return rows.Spec{Key: key, Rows: uint64(r.Shape[0]), Row: r.Shape[1:].Size() * r.DType.Size(),
+	s := rows.Spec{Key: key, Rows: uint64(r.Shape[0]), Row: r.Shape[1:].Size() * r.DType.Size(),
 		DType: r.DType, Init: r.Init}
+	if r.Alone {
+		s.Init = s.Init.ForKey(key)
+	}
+	return s
 }
 
 // Make returns all rows with the values with which servers begin the rows of a key, given by its
 // number. Rows of zeros are not stored.
 func (r *RowsSpec) Make(key uint32, opts ...nd.Option) (*nd.Array, error) {
+	in := r.of(key).Init
 	all := op.NewSparse(op.RowSparse, r.DType, r.Shape.Clone())
 	if r.Init.Scale != 0 {
 		all.Room(r.Shape[0])
@@ -52,7 +68,7 @@ func (r *RowsSpec) Make(key uint32, opts ...nd.Option) (*nd.Array, error) {
 	row := all.Row() * r.DType.Size()
 	for i := range all.Indices {
 		all.Indices[i] = int64(i)
-		r.Init.Fill(all.Bytes()[i*row:(i+1)*row], r.DType, key, uint64(i))
+		in.Fill(all.Bytes()[i*row:(i+1)*row], r.DType, key, uint64(i))
 	}
 	return nd.FromContent(all, opts...)
 }
@@ -62,53 +78,39 @@ type distRows struct{ store *dist }
 
 // InitRows implements RowKeeper.
 func (s *distRows) InitRows(ctx context.Context, key string, spec RowsSpec) error {
-	return s.initRows(ctx, key, spec, nil, nil, nil)
-}
-
-// initStored is Init with a row_sparse value: rows that it does not store begin with zeros.
-func (s *distRows) initStored(ctx context.Context, key string, value *nd.Array) error {
-	ids, err := value.Indices()
-	if err != nil {
-		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
-	}
-	data, err := value.Data()
-	if err != nil {
-		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
-	}
-	defer data.Close()
-	b := make([]byte, data.Bytes())
-	if err := data.ReadBytes(ctx, b); err != nil {
-		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
-	}
-	first := make([]uint64, len(ids))
-	for i, id := range ids {
-		first[i] = uint64(id)
-	}
-	return s.initRows(ctx, key, RowsSpec{Shape: value.Shape().Clone(), DType: value.DType()}, first,
-		b, value.Engine())
-}
-
-// initRows makes a sparse key that begins with some rows.
-func (s *distRows) initRows(ctx context.Context, key string, spec RowsSpec, first []uint64,
-	value []byte,
-	eng *engine.Engine) error {
 	if err := spec.check(key); err != nil {
 		return err
 	}
-	if eng == nil {
-		eng = engine.Default()
+	var first []uint64
+	var value []byte
+	eng := engine.Default()
+	if a := spec.First; a != nil {
+		eng = a.Engine()
+		content, err := a.Content()
+		if err != nil {
+			return fmt.Errorf("kvstore: value of key %q: %w", key, err)
+		}
+		first, value = make([]uint64, content.N), content.Bytes()
+		for i, id := range content.Indices {
+			first[i] = uint64(id)
+		}
 	}
 	k := &distKey{store: s.store, name: key, shape: spec.Shape.Clone(), dtype: spec.DType, eng: eng}
 	of := spec.of(0)
-	k.sparse = &of
+	k.sparse, k.alone = &of, spec.Alone
 	if o := s.store.optimizer(); o != nil {
 		if err := worksOnRows(o, k.name, k.dtype); err != nil {
 			return err
 		}
 	}
 	return s.store.create(ctx, k, worker.KeySpec{DType: spec.DType, Direct: !s.store.sync,
-		Sparse: k.sparse,
-		First:  first, CacheRows: cacheRows}, value)
+		Sparse: k.sparse, First: first, CacheRows: cacheRows}, value)
+}
+
+// initStored is Init with a row_sparse value: rows that it does not store begin with zeros.
+func (s *distRows) initStored(ctx context.Context, key string, value *nd.Array) error {
+	return s.InitRows(ctx, key, RowsSpec{Shape: value.Shape().Clone(), DType: value.DType(),
+		First: value})
 }
 
 // worksOnRows returns an error if an optimizer cannot change single rows of a key.
@@ -301,62 +303,10 @@ func (x *rowExchange) number() (err error) {
 	if x.from.Data == nil && x.from.Shape == nil {
 		ids = nil
 	}
-	if x.ids, err = numbered(ids, x.key.sparse.Rows); err != nil {
+	if x.ids, err = touched.Numbers(ids, x.key.sparse.Rows); err != nil {
 		return x.key.fail("pull", err)
 	}
 	return nil
-}
-
-// numbered returns the elements of an operand as numbers of rows in ascending order, each once; all
-// numbers below limit without an operand.
-func numbered(t *op.Tensor, limit uint64) ([]uint64, error) {
-	var ids []uint64
-	if t == nil {
-		for id := range limit {
-			ids = append(ids, id)
-		}
-		return ids, nil
-	}
-	list, err := integers(*t)
-	if err != nil {
-		return nil, err
-	}
-	ids = make([]uint64, len(list))
-	for i, id := range list {
-		if id < 0 || uint64(id) >= limit {
-			return nil, fmt.Errorf("row %d, want 0 to %d", id, limit-1)
-		}
-		ids[i] = uint64(id)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
-}
-
-// integers returns the elements of a dense operand as numbers.
-func integers(t op.Tensor) ([]int64, error) {
-	switch t.DType {
-	case dtype.Int64:
-		return op.Slice[int64](t), nil
-	case dtype.Int32:
-		return widen(op.Slice[int32](t)), nil
-	case dtype.Int8:
-		return widen(op.Slice[int8](t)), nil
-	case dtype.Uint8:
-		return widen(op.Slice[uint8](t)), nil
-	case dtype.Float32:
-		return widen(op.Slice[float32](t)), nil
-	case dtype.Float64:
-		return widen(op.Slice[float64](t)), nil
-	}
-	return nil, fmt.Errorf("row numbers of %v, want float32, float64 or integers", t.DType)
-}
-
-func widen[T int8 | uint8 | int32 | float32 | float64](list []T) []int64 {
-	out := make([]int64, len(list))
-	for i, v := range list {
-		out[i] = int64(v)
-	}
-	return out
 }
 
 // start begins the call of the worker.

@@ -8,12 +8,11 @@ import (
 	"sync"
 
 	"gomx/device"
-	"gomx/engine"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/rows"
+	"gomx/kvstore/touched"
 	nd "gomx/ndarray"
 	"gomx/op"
-	"gomx/op/loop"
 	"gomx/optimizer"
 )
 
@@ -37,7 +36,7 @@ type localKey struct {
 	index int
 	value *nd.Array // of a key of InitRows the rows that have been pushed
 	sum   reducer
-	made  *rows.Spec // how the other rows begin; nil: they are zeros
+	made  *rows.Spec // how the other rows begin; nil: they are zeros, or all rows are stored
 }
 
 func newLocal(kind Kind) *local {
@@ -101,7 +100,7 @@ func (s *local) push(key string, grads []*nd.Array) error {
 			sum = sum.Detach().ToStorage(nd.RowSparse)
 			defer sum.Close()
 		}
-		k.touch(sum, s.updater == nil)
+		k.matrix().TouchLike(sum, s.updater == nil)
 	} else if s.updater == nil {
 		sum.CopyInto(k.value)
 	}
@@ -138,14 +137,26 @@ func (k *localKey) pull(key string, a *nd.Array) {
 	case k.made == nil:
 		k.value.CopyInto(a)
 	case a.Storage() == nd.RowSparse:
-		k.read(key, a, nil)
+		k.matrix().Read(pulling(key), a, nil)
 	default:
 		all := emptyLike(k.value, k.value.Device())
 		defer all.Close()
-		k.read(key, all, nil)
+		k.matrix().Read(pulling(key), all, nil)
 		all.CopyInto(a)
 	}
 }
+
+// matrix returns the rows of a key.
+func (k *localKey) matrix() touched.Matrix {
+	m := touched.Matrix{Array: k.value}
+	if k.made != nil {
+		m.Begin = *k.made
+	}
+	return m
+}
+
+// pulling names a pull of rows in errors.
+func pulling(key string) string { return fmt.Sprintf("kvstore: RowSparsePull of %q", key) }
 
 // InitRows implements RowKeeper. The store holds the rows that have been pushed, as servers do.
 func (s *local) InitRows(ctx context.Context, key string, spec RowsSpec) (err error) {
@@ -164,6 +175,9 @@ func (s *local) InitRows(ctx context.Context, key string, spec RowsSpec) (err er
 	of := spec.of(uint32(len(s.order) + s.tables))
 	k := &localKey{made: &of, value: nd.ZerosOf(nd.RowSparse, spec.Shape, nd.As(spec.DType),
 		nd.Name("kvstore "+key))}
+	if spec.First != nil {
+		spec.First.CopyInto(k.value)
+	}
 	if s.updater != nil {
 		if err := worksOnRows(s.updater.Optimizer(), key, spec.DType); err != nil {
 			return err
@@ -186,105 +200,27 @@ func (s *local) RowSparsePull(key string, _ int, ids, out []*nd.Array) (err erro
 		return err
 	}
 	for i, a := range out {
-		k.read(key, a, ids[i].Detach().To(device.CPU()))
+		k.matrix().Read(pulling(key), a, ids[i].Detach().To(device.CPU()))
 	}
 	return nil
 }
 
-// localRows is an operation on some rows of a key.
-type localRows struct {
-	key   string
-	made  *rows.Spec // nil: rows that the key does not store are zeros
-	value *op.Sparse // of the key
-	grad  *op.Sparse // of a push
-	put   bool       // the push replaces its rows
-	to    *op.Sparse // of a pull
-	ids   *op.Tensor // of a pull: the numbers of the rows; nil: all
-}
-
-// rowsOf begins the description of an operation.
-func (k *localKey) rowsOf() *localRows {
-	return &localRows{made: k.made, value: k.value.Stored()}
-}
-
-// touch starts to make the rows of a gradient that the key does not store. With put it gives them
-// the values of the gradient.
-func (k *localKey) touch(grad *nd.Array, put bool) {
-	r := k.rowsOf()
-	r.grad, r.put = grad.Stored(), put
-	k.value.Engine().PushUses(&engine.Task{Name: "kvstore touch of rows", Fn: runRowTouch, Arg: r},
-		engine.Use{Var: k.value.Var(), Access: engine.Update},
-		engine.Use{Var: grad.Var(), Access: engine.Read})
-	k.value.Touch()
-}
-
-// read starts to copy the rows that ids numbers, all rows without ids, into a row_sparse array.
-func (k *localKey) read(key string, to, ids *nd.Array) {
-	r := k.rowsOf()
-	r.key, r.to = key, to.Stored()
-	uses := []engine.Use{{Var: k.value.Var(), Access: engine.Read}, {Var: to.Var(),
-		Access: engine.Overwrite}}
-	if ids != nil {
-		t := ids.Tensor()
-		r.ids = &t
-		uses = append(uses, engine.Use{Var: ids.Var(), Access: engine.Read})
-	}
-	k.value.Engine().PushUses(&engine.Task{Name: "kvstore pull of rows", Fn: runRowRead, Arg: r},
-		uses...)
-	to.Touch()
-}
-
-// runRowTouch is the body of touch.
-func runRowTouch(run *engine.Run) error {
-	r := run.Arg.(*localRows)
-	all := loop.Merge(r.value.Indices, r.grad.Indices)
-	if len(all) > r.value.N {
-		old := op.NewSparse(op.RowSparse, r.value.DType, r.value.Shape)
-		loop.CopyStored(old, r.value)
-		r.value.Room(len(all))
-		copy(r.value.Indices, all)
-		r.gather(r.value, old)
-	}
-	if r.put {
-		row := r.grad.Row() * r.grad.DType.Size()
-		at := 0
-		for i, id := range r.grad.Indices {
-			at += loop.Search(r.value.Indices[at:], id)
-			copy(r.value.Bytes()[at*row:(at+1)*row], r.grad.Bytes()[i*row:])
-		}
-	}
-	return nil
-}
-
-// runRowRead is the body of read.
-func runRowRead(run *engine.Run) error {
-	r := run.Arg.(*localRows)
-	list, err := numbered(r.ids, uint64(r.to.Shape[0]))
+// HeldRows implements RowHolder.
+func (s *local) HeldRows(key string, out *nd.Array) (err error) {
+	defer op.Recover(&err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []*nd.Array{out}
+	k, err := s.find(key, "HeldRows", list)
 	if err != nil {
-		return fmt.Errorf("kvstore: RowSparsePull of %q: %w", r.key, err)
+		return err
 	}
-	r.to.Room(len(list))
-	for i, id := range list {
-		r.to.Indices[i] = int64(id)
+	if k.value.Storage() != nd.RowSparse || out.Storage() != nd.RowSparse {
+		return fmt.Errorf("kvstore: HeldRows: the value of key %q is %v and the array %v, want "+
+			"row_sparse", key, k.value.Storage(), out.Storage())
 	}
-	r.gather(r.to, r.value)
+	k.value.CopyInto(out)
 	return nil
-}
-
-// gather gives out, whose indices are set, their rows: of from, or as they begin.
-func (r *localRows) gather(out, from *op.Sparse) {
-	loop.Retain(out, from, 1)
-	if r.made == nil || r.made.Init.Scale == 0 {
-		return
-	}
-	at := 0
-	for i, id := range out.Indices {
-		at += loop.Search(from.Indices[at:], id)
-		if at == from.N || from.Indices[at] != id {
-			r.made.Init.Fill(out.Bytes()[i*r.made.Row:(i+1)*r.made.Row], out.DType, r.made.Key,
-				uint64(id))
-		}
-	}
 }
 
 func (s *local) PushPull(key string, _ int, grads, out []*nd.Array) (err error) {

@@ -189,6 +189,58 @@ func own(s *kvstore.KV) func(step int) []*nd.Array {
 	return func(step int) []*nd.Array { return []*nd.Array{rowGradient(s.Rank(), step)} }
 }
 
+// TestRowsAlone: rows of keys that begin alone do not depend on the number of the key, in one process
+// and in a job. Worker 0 gives the rows that exist already.
+func TestRowsAlone(t *testing.T) {
+	shape := nd.Shape{6, 2}
+	spec := kvstore.RowsSpec{Shape: shape, DType: dtype.Float32, Alone: true,
+		Init: rows.Init{Kind: rows.KindUniform, Scale: 1, Seed: 3}}
+	whole, err := spec.Make(0)
+	must(t, err)
+	want := values(t, whole.ToStorage(nd.Dense))
+	copy(want[4:], []float32{8, 9}) // row 2
+	check := func(ctx context.Context, s *kvstore.KV, rank int) error {
+		for _, key := range []string{"a", "b"} {
+			spec := spec
+			spec.First = nd.RowSparseFromSlices([]float32{8 + float32(rank), 9}, []int{2}, shape)
+			if err := s.InitRows(ctx, key, spec); err != nil {
+				return err
+			}
+			ids, got, err := pulled(s, key, shape, 0, 1, 2, 3, 4, 5)
+			if err != nil || len(ids) != 6 || !slices.Equal(got, want) {
+				t.Errorf("%s: key %s: rows %v: %v, %v, want %v", s.Name(), key, ids, got, err, want)
+			}
+		}
+		spec.First = nd.Zeros(shape)
+		if err := s.InitRows(ctx, "c", spec); err == nil || !strings.Contains(err.Error(),
+			"first rows in a default array") {
+			t.Errorf("%s: dense first rows: %v", s.Name(), err)
+		}
+		return nil
+	}
+	s := open(t, "local")
+	must(t, check(t.Context(), s, 0))
+	held := nd.ZerosOf(nd.RowSparse, shape)
+	h, _ := kvstore.As[kvstore.RowHolder](s)
+	must(t, h.HeldRows("b", held))
+	if ids, _ := held.Indices(); !slices.Equal(ids, []int64{2}) {
+		t.Errorf("the store holds rows %v, want row 2", ids)
+	}
+	if err := h.HeldRows("b", nd.Zeros(shape)); err == nil {
+		t.Error("HeldRows into a dense array is no error")
+	}
+	c := cluster.Start(cluster.Config{Workers: 2, Servers: 2})
+	err = c.Work(t.Context(), func(ctx context.Context, rank int) error {
+		s, err := kvstore.Open(ctx, "dist_sync")
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return check(ctx, s, rank)
+	})
+	must(t, errors.Join(err, c.Wait()))
+}
+
 // TestRowsLikeOneProcess trains a table by several workers, and loses a server in the middle.
 func TestRowsLikeOneProcess(t *testing.T) {
 	const steps, workers = 10, 3

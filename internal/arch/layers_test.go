@@ -13,7 +13,7 @@ trainer                                   optimizer and store: the way of gradie
 predict  monitor  pipeline  checkpoint/{safetensors,npy}                models in service; metrics and traces of jobs for other programs; stages of networks
 interop/onnx  interop/onnx/export         models of ONNX: symbols and parameters of their files, and back
 checkpoint  kvstore  rnn  interop/onnx/internal/file
-kvstore/update  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
+kvstore/update  kvstore/touched  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd

@@ -51,6 +51,12 @@ func DecodeInit(b []byte) (Init, error) {
 	return Init{Kind(k), math.Float64frombits(le.Uint64(b[8:])), le.Uint64(b[16:])}, nil
 }
 
+// ForKey returns the Init that gives the rows of a key the values that in gives the rows of key 0.
+func (in Init) ForKey(key uint32) Init {
+	in.Seed ^= mix(1) ^ mix(uint64(key)+1)
+	return in
+}
+
 // Fill writes the first values of a row.
 func (in Init) Fill(dst []byte, t dtype.Type, key uint32, row uint64) {
 	if in.Scale == 0 {
