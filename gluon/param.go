@@ -25,6 +25,11 @@ type Spec struct {
 	// GradReq says how Backward stores the gradient. GradNull is for running statistics and for
 	// parameters that are not trained.
 	GradReq nd.GradReq
+	// Storage is the storage type of the values. RowSparse suits a table that no process need hold as
+	// a whole: a row has no memory before a call of Rows names it. Then Init makes it, if it is one
+	// of Zero, One, Constant, Uniform and Normal: a function of seed, name and the number of the row.
+	// Such a parameter lives on one processor, its gradient is row_sparse, and layers read it by Rows.
+	Storage nd.Storage
 	// GradStorage is the storage type of the gradient. RowSparse suits a table of which a step reads
 	// few rows: the step then costs by these. On other devices than the processor it has no effect.
 	GradStorage nd.Storage
@@ -109,8 +114,12 @@ func (p *Param) called() string {
 
 // At returns the values on the device of x, on the tape of x. The extents that the Spec has as 0
 // are found in extents, which has a number for each axis; without extents the shape must be known.
-// It panics with *op.Error if the parameter has no values there.
+// It panics with *op.Error if the parameter has no values there, or is row_sparse: see Rows.
 func (p *Param) At(x *nd.Array, extents ...int) *nd.Array {
+	if p.Storage != nd.Dense {
+		panic(p.misuse("it is %v, and the layer reads all of it: want Rows, with the numbers of the "+
+			"rows that it reads", p.Storage))
+	}
 	p.rows.reads.Or(readWhole)
 	if !x.Traced() {
 		p.settle()
@@ -197,6 +206,9 @@ func (p *Param) learnShape(shape nd.Shape) {
 
 // fill makes arrays with initial values. The caller holds mu.
 func (p *Param) fill(shape nd.Shape) error {
+	if done, err := p.fillRows(shape); done || err != nil {
+		return err
+	}
 	values := make([]float32, shape.Size())
 	d := initializer.Desc{Name: p.name, Shape: shape, Seed: p.start.seed}
 	var err error
@@ -213,6 +225,9 @@ func (p *Param) fill(shape nd.Shape) error {
 
 // put gives the parameter copies of values on devices. The caller holds mu.
 func (p *Param) put(values *nd.Array, devices []device.Device) error {
+	if err := p.checkRows(devices); err != nil {
+		return err
+	}
 	values = p.constrain(values)
 	shape := values.Shape()
 	if p.Shape != nil && len(shape) != len(p.Shape) {
@@ -226,16 +241,28 @@ func (p *Param) put(values *nd.Array, devices []device.Device) error {
 	list := make([]*nd.Array, len(devices))
 	for i, dev := range devices {
 		list[i] = p.copyOn(dev, values)
-		p.attach(list[i])
+	}
+	p.place(shape, list)
+	return nil
+}
+
+// place gives the parameter arrays. The caller holds mu.
+func (p *Param) place(shape nd.Shape, list []*nd.Array) {
+	for _, a := range list {
+		p.attach(a)
 	}
 	p.Shape = shape.Clone()
 	p.arrays.Store(&list)
-	return nil
 }
 
 // copyOn returns an array of the parameter's name and type on a device, with values.
 func (p *Param) copyOn(dev device.Device, values *nd.Array) *nd.Array {
-	a := nd.Empty(values.Shape(), nd.On(dev), nd.As(p.DType), nd.Name(p.name))
+	var a *nd.Array
+	if p.Storage == nd.Dense {
+		a = nd.Empty(values.Shape(), nd.On(dev), nd.As(p.DType), nd.Name(p.name))
+	} else {
+		a = p.noRows(values.Shape())
+	}
 	if values.DType() != p.DType {
 		values = values.AsType(p.DType)
 	}
@@ -254,11 +281,15 @@ func (p *Param) constrain(values *nd.Array) *nd.Array {
 
 // Set gives the parameter values, on the devices where it has some, or on those of Init, or else on
 // the processor. They are copied, and converted to the parameter's element type. Another shape than
-// the parameter's is an error; extents of the Spec that are 0 fit any.
+// the parameter's is an error; extents of the Spec that are 0 fit any. Rows that a row_sparse array
+// does not store are zeros.
 func (p *Param) Set(values *nd.Array) (err error) {
 	defer op.Recover(&err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.rowsHere(); err != nil {
+		return fmt.Errorf("gluon: parameter %s: %w", p.called(), err)
+	}
 	if list := p.arrays.Load(); list != nil {
 		if shape := values.Shape(); !shape.Equal(p.Shape) {
 			return fmt.Errorf("gluon: parameter %s: values of shape %v, want %v", p.called(), shape,
@@ -268,6 +299,7 @@ func (p *Param) Set(values *nd.Array) (err error) {
 		for _, a := range *list {
 			a.Set(values.To(a.Device()))
 		}
+		p.rows.given()
 		return nil
 	}
 	devices := []device.Device{device.CPU()}
@@ -277,10 +309,12 @@ func (p *Param) Set(values *nd.Array) (err error) {
 	if err := p.put(values, devices); err != nil {
 		return fmt.Errorf("gluon: parameter %s: %w", p.called(), err)
 	}
+	p.rows.given()
 	return nil
 }
 
-// Data returns the values on the first device, nil before there are some.
+// Data returns the values on the first device, nil before there are some: of a row_sparse parameter
+// the rows that this process holds. RowSparseData returns any of its rows.
 func (p *Param) Data() *nd.Array {
 	p.settle()
 	if list := p.values(); len(list) > 0 {
@@ -343,6 +377,9 @@ func (p *Param) SetGradReq(r nd.GradReq) {
 // attach gives an array of the parameter its gradient. The caller holds mu.
 func (p *Param) attach(a *nd.Array) {
 	s := p.GradStorage
+	if p.Storage != nd.Dense {
+		s = p.Storage
+	}
 	if a.Device().Kind != device.KindCPU {
 		s = nd.Dense
 	}

@@ -98,6 +98,9 @@ func (ps *Params) SetDevices(devices ...device.Device) (err error) {
 func (p *Param) move(devices []device.Device) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.rowsHere(); err != nil {
+		return err
+	}
 	if values := p.merged(); values != nil {
 		return p.put(values, devices)
 	}
@@ -178,6 +181,9 @@ func (n *Net) Share(from *Params) error {
 func (p *Param) fits(q *Param) error {
 	if p.DType != q.DType {
 		return fmt.Errorf("its type is %v, the other's %v", p.DType, q.DType)
+	}
+	if p.Storage != q.Storage {
+		return fmt.Errorf("it is %v, the other is %v", p.Storage, q.Storage)
 	}
 	if p.Shape == nil || q.Shape == nil {
 		return nil

@@ -25,6 +25,10 @@ func (t *Trainer) attach() error {
 			"the "+
 			"store %s, Init and Cast are too late", t.config.kind.Name)
 	}
+	if err := t.checkRows(); err != nil {
+		clear(t.seen)
+		return err
+	}
 	params := make([]trainer.Param, len(t.params))
 	for i, p := range t.params {
 		params[i] = trainer.Param{Name: t.names[i], Fixed: p.State}

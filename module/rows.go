@@ -240,38 +240,6 @@ func (f *fitting) rowsElsewhere() bool {
 	return keeps
 }
 
-// rowInit returns the way in which a store begins the rows of a parameter; ok is false if rows
-// depend on each other or on more than their numbers.
-func rowInit(init initializer.Initializer, d initializer.Desc) (in rows.Init, ok bool) {
-	if d.Init != "" {
-		var err error
-		if init, err = initializer.Parse(d.Init); err != nil {
-			return in, false
-		}
-	}
-	in.Seed = d.Seed
-	switch i := init.(type) {
-	case initializer.Zero:
-	case initializer.One:
-		in.Scale = 1
-	case initializer.Constant:
-		in.Scale = i.Value
-	case initializer.Uniform:
-		in.Kind, in.Scale = rows.KindUniform, i.Scale
-		if i.Scale == 0 {
-			in.Scale = 0.07
-		}
-	case initializer.Normal:
-		in.Kind, in.Scale = rows.KindNormal, i.Sigma
-		if i.Sigma == 0 {
-			in.Scale = 0.01
-		}
-	default:
-		return in, false
-	}
-	return in, true
-}
-
 // rowStart says how the rows of a row_sparse parameter begin.
 type rowStart struct {
 	rows.Init
@@ -285,7 +253,7 @@ func (n *network) beginsByRows(name string, d initializer.Desc, init initializer
 	if a == nil || a.Storage() != nd.RowSparse || slices.Contains(fixed, name) {
 		return false
 	}
-	in, ok := rowInit(init, d)
+	in, ok := trainer.RowInit(init, d)
 	if !ok {
 		return false
 	}

@@ -27,6 +27,9 @@ type RowUse struct {
 	// Made says how the rows begin of a row_sparse parameter without values. Nil: the parameter has
 	// values.
 	Made *rows.Init
+	// Alone says that such rows begin with the values of key 0, whatever the number of the key is, and
+	// that the rows which the parameter stores exist already.
+	Alone bool
 	// Make gives such a parameter all its rows, in this process. It is called if the store does not
 	// keep rows of the parameter.
 	Make func() error
@@ -36,11 +39,12 @@ type RowUse struct {
 // its batches: a dense parameter has old values in its other rows, a row_sparse one does not store
 // them.
 type storedRows struct {
-	made    *rows.Init
-	present []int64 // rows that have been pulled for the present batch
-	pushed  bool    // a gradient has been pushed since the last PullRows
-	next    []int64 // rows that PullAhead was given; nil: it has not been called
-	rest    []int64 // rows among next that have not been pulled yet
+	made    *rows.Init // nil: the parameter has values
+	alone   bool       // see RowUse
+	present []int64    // rows that have been pulled for the present batch
+	pushed  bool       // a gradient has been pushed since the last PullRows
+	next    []int64    // rows that PullAhead was given; nil: it has not been called
+	rest    []int64    // rows among next that have not been pulled yet
 	// row_sparse arrays on the way to the parameter, made at the first use: rows that were pulled
 	// ahead, and the others
 	ahead, pulled *nd.Array
@@ -66,7 +70,7 @@ func (s *Store) rowsOf(p *Param, g *nd.Array, o optimizer.Optimizer, use RowUse)
 	}
 	switch {
 	case why == nil:
-		return &storedRows{made: use.Made}, nil
+		return &storedRows{made: use.Made, alone: use.Alone}, nil
 	case s.joint == nil && use.Made == nil:
 		return nil, nil
 	case s.joint == nil:
@@ -98,18 +102,23 @@ func keptByRows(copies []*nd.Array, o optimizer.Optimizer) error {
 	return keepsOthers(copies[0], o)
 }
 
+// StepsByRows says why an optimizer cannot change the rows of a row_sparse parameter that have
+// gradients, and no others; nil: it can.
+func StepsByRows(w *nd.Array, o optimizer.Optimizer) error { return keepsOthers(w, o) }
+
 // keepsOthers says why an optimizer may change other rows of a parameter than those of a gradient,
 // or make other steps for them; nil: it does not.
 func keepsOthers(w *nd.Array, o optimizer.Optimizer) error {
 	if !optimizer.Elementwise(o) {
 		return fmt.Errorf("%s looks at parameters as a whole", o.Name())
 	}
-	return worksOnRows(o, w.DType())
+	return worksOnRows(o, w.DType(), w.Storage())
 }
 
-// worksOnRows says why an optimizer cannot change the rows of a row_sparse gradient alone: it
-// changes others too, or its states do not begin with zeros.
-func worksOnRows(o optimizer.Optimizer, t dtype.Type) (err error) {
+// worksOnRows says why an optimizer cannot change the rows of a row_sparse gradient alone, of
+// parameters of a type and storage type: it changes others too, or its states do not begin with
+// zeros.
+func worksOnRows(o optimizer.Optimizer, t dtype.Type, stored nd.Storage) (err error) {
 	defer op.Recover(&err)
 	u, err := optimizer.NewUpdater(o, nil)
 	if err != nil {
@@ -119,11 +128,12 @@ func worksOnRows(o optimizer.Optimizer, t dtype.Type) (err error) {
 		return err
 	}
 	shape := nd.Shape{2, 1}
-	w := nd.Ones(shape, nd.As(t))
+	w := nd.Ones(shape, nd.As(t)).ToStorage(stored)
 	defer w.Close()
+	second := func() (float64, error) { return w.ToStorage(nd.Dense).Slice(1, 2).Item() }
 	var before float64
 	for _, row := range []int{1, 0} { // row 1 gets states, then has no gradient
-		if before, err = w.Slice(1, 2).Item(); err != nil {
+		if before, err = second(); err != nil {
 			return err
 		}
 		g := nd.RowSparseFromSlices([]float32{1}, []int{row}, shape).AsType(t)
@@ -131,7 +141,7 @@ func worksOnRows(o optimizer.Optimizer, t dtype.Type) (err error) {
 			return err
 		}
 	}
-	after, err := w.Slice(1, 2).Item()
+	after, err := second()
 	if err == nil && after != before {
 		err = fmt.Errorf("%s changes rows without gradients", o.Name())
 	}
@@ -150,8 +160,12 @@ func (s *Store) initRows(ctx context.Context, k *storedKey) error {
 			}
 			k.rows.made.Seed = seeds[0] // worker 0's values count
 		}
-		return s.kv.InitRows(ctx, k.name, kvstore.RowsSpec{Shape: w.Shape(), DType: w.DType(),
-			Init: *k.rows.made})
+		spec := kvstore.RowsSpec{Shape: w.Shape(), DType: w.DType(), Init: *k.rows.made,
+			Alone: k.rows.alone}
+		if spec.Alone {
+			spec.First = w
+		}
+		return s.kv.InitRows(ctx, k.name, spec)
 	case w.Storage() == nd.RowSparse:
 		return s.kv.Init(ctx, k.name, w)
 	}
@@ -215,6 +229,15 @@ func (s *Store) PullRows(name string, ids []int64) error {
 		parts = append(parts, r.ahead)
 	}
 	return k.take(parts)
+}
+
+// AddRows is PullRows for rows that the present batch reads, too: a row_sparse parameter keeps the
+// others.
+func (s *Store) AddRows(name string, ids []int64) error {
+	if _, k := s.rowKey(name); k != nil && !k.rows.pushed && k.rows.present != nil {
+		ids = loop.Merge(k.rows.present, ids)
+	}
+	return s.PullRows(name, ids)
 }
 
 // PullAhead starts to pull the rows of the batch after the present one, before the gradient of the
@@ -282,6 +305,35 @@ func (s *Store) pullInto(i int, to *nd.Array, ids []int64) error {
 		return err
 	}
 	return s.kv.RowSparsePull(s.keys[i].name, -i, []*nd.Array{numbers}, []*nd.Array{to})
+}
+
+// ReadRows starts to pull rows of a parameter of which the store keeps rows into a row_sparse array of
+// its shape. The rows of the present batch stay as they are. The numbers ascend.
+func (s *Store) ReadRows(name string, ids []int64, to *nd.Array) error {
+	i, k := s.rowKey(name)
+	if k == nil {
+		return fmt.Errorf("the store %s keeps no rows of %s", s.kv.Name(), name)
+	}
+	return s.pullInto(i, to, ids)
+}
+
+// ReadAll is ReadRows of all rows.
+func (s *Store) ReadAll(name string, to *nd.Array) error {
+	i, k := s.rowKey(name)
+	if k == nil {
+		return fmt.Errorf("the store %s keeps no rows of %s", s.kv.Name(), name)
+	}
+	return s.kv.Pull(name, -i, to)
+}
+
+// HeldRows is ReadRows of the rows that exist. It reports whether the store is in this process and
+// knows them.
+func (s *Store) HeldRows(name string, to *nd.Array) (ok bool, err error) {
+	h, ok := kvstore.As[kvstore.RowHolder](s.kv)
+	if !ok {
+		return false, nil
+	}
+	return true, h.HeldRows(name, to)
 }
 
 // take gives pulled rows to all copies of the parameter. No row is in two of the parts.

@@ -60,6 +60,12 @@ type Embedding struct {
 	// optimizers with lazy updates change no others. A step then costs by the rows that it uses,
 	// not by Rows.
 	SparseGrad bool
+	// SparseWeight makes the table itself row_sparse, with such a gradient: a row has memory from the
+	// first call on that looks it up, so that the table may be larger than the memory. See
+	// gluon.Spec.Storage.
+	//
+	// MXNet: gluon.contrib.nn.SparseEmbedding.
+	SparseWeight bool
 
 	WeightInit initializer.Initializer // nil: the network's
 
@@ -69,8 +75,11 @@ type Embedding struct {
 // Declare declares the parameters.
 func (e *Embedding) Declare() {
 	s := gluon.Spec{Shape: nd.Shape{e.Rows, e.Units}, Init: e.WeightInit}
-	if e.SparseGrad {
+	if e.SparseGrad || e.SparseWeight {
 		s.GradStorage = nd.RowSparse
+	}
+	if e.SparseWeight {
+		s.Storage = nd.RowSparse
 	}
 	e.Weight = gluon.Need(e.Weight, s)
 }
@@ -83,7 +92,8 @@ func (e *Embedding) Forward(x *nd.Array) *nd.Array {
 	call := e.Enter(e, x)
 	return call.Leave(nd.Embedding(x, e.Weight.Rows(x, x), nd.EmbeddingParams{InputDim: e.Rows,
 		OutputDim: e.Units, DType: e.Weight.DType,
-		SparseGrad: e.SparseGrad && x.Device().Kind == device.KindCPU}))
+		SparseGrad: (e.SparseGrad || e.Weight.Storage == nd.RowSparse) &&
+			x.Device().Kind == device.KindCPU}))
 }
 
 // Dropout sets a share of the elements to zero in training, and scales the others up.
