@@ -25,10 +25,11 @@ type Spec struct {
 	// GradReq says how Backward stores the gradient. GradNull is for running statistics and for
 	// parameters that are not trained.
 	GradReq nd.GradReq
-	// Storage is the storage type of the values. RowSparse suits a table that no process need hold as
-	// a whole: a row has no memory before a call of Rows names it. Then Init makes it, if it is one
-	// of Zero, One, Constant, Uniform and Normal: a function of seed, name and the number of the row.
-	// Such a parameter lives on one processor, its gradient is row_sparse, and layers read it by Rows.
+	// Storage is the storage type of the values. RowSparse suits a table that no process need hold
+	// as a whole: a row has no memory before a call of Rows names it. Then Init makes it, if it is
+	// one of Zero, One, Constant, Uniform and Normal, of the seed, the parameter's name and the
+	// row's number. Such a parameter lives on one processor, its gradient is row_sparse, and layers
+	// read it by Rows.
 	Storage nd.Storage
 	// GradStorage is the storage type of the gradient. RowSparse suits a table of which a step reads
 	// few rows: the step then costs by these. On other devices than the processor it has no effect.
@@ -117,8 +118,8 @@ func (p *Param) called() string {
 // It panics with *op.Error if the parameter has no values there, or is row_sparse: see Rows.
 func (p *Param) At(x *nd.Array, extents ...int) *nd.Array {
 	if p.Storage != nd.Dense {
-		panic(p.misuse("it is %v, and the layer reads all of it: want Rows, with the numbers of the "+
-			"rows that it reads", p.Storage))
+		panic(p.misuse("it is %v, and the layer reads all of it: want Rows, with the numbers of "+
+			"the rows that it reads", p.Storage))
 	}
 	p.rows.reads.Or(readWhole)
 	if !x.Traced() {
@@ -206,7 +207,7 @@ func (p *Param) learnShape(shape nd.Shape) {
 
 // fill makes arrays with initial values. The caller holds mu.
 func (p *Param) fill(shape nd.Shape) error {
-	if done, err := p.fillRows(shape); done || err != nil {
+	if done, err := (table{p}).fill(shape); done || err != nil {
 		return err
 	}
 	values := make([]float32, shape.Size())
@@ -225,7 +226,7 @@ func (p *Param) fill(shape nd.Shape) error {
 
 // put gives the parameter copies of values on devices. The caller holds mu.
 func (p *Param) put(values *nd.Array, devices []device.Device) error {
-	if err := p.checkRows(devices); err != nil {
+	if err := (table{p}).check(devices); err != nil {
 		return err
 	}
 	values = p.constrain(values)
@@ -261,7 +262,7 @@ func (p *Param) copyOn(dev device.Device, values *nd.Array) *nd.Array {
 	if p.Storage == nd.Dense {
 		a = nd.Empty(values.Shape(), nd.On(dev), nd.As(p.DType), nd.Name(p.name))
 	} else {
-		a = p.noRows(values.Shape())
+		a = table{p}.none(values.Shape())
 	}
 	if values.DType() != p.DType {
 		values = values.AsType(p.DType)
@@ -287,7 +288,7 @@ func (p *Param) Set(values *nd.Array) (err error) {
 	defer op.Recover(&err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.rowsHere(); err != nil {
+	if err := (table{p}).here(); err != nil {
 		return fmt.Errorf("gluon: parameter %s: %w", p.called(), err)
 	}
 	if list := p.arrays.Load(); list != nil {

@@ -65,12 +65,12 @@ func (p *Param) settle() {
 func (p *Param) Rows(x, ids *nd.Array) *nd.Array {
 	p.rows.reads.Or(readRows)
 	a := p.at(x, nil)
-	if x.Traced() || !p.apart() {
+	if x.Traced() || !(table{p}).apart() {
 		return a
 	}
 	list, err := rowNumbers(ids, a.Shape()[0])
 	if err == nil {
-		err = p.hold(list, x.Tape() != nil)
+		err = table{p}.hold(list, x.Tape() != nil)
 	}
 	if err != nil {
 		panic(p.misuse("its rows: %v", err))
@@ -79,15 +79,15 @@ func (p *Param) Rows(x, ids *nd.Array) *nd.Array {
 }
 
 // apart reports whether the array of the parameter need not have all present rows.
-func (p *Param) apart() bool { return p.Storage != nd.Dense || p.rows.source.Load() != nil }
+func (t table) apart() bool { return t.p.Storage != nd.Dense || t.p.rows.source.Load() != nil }
 
 // hold lets the array of the parameter have rows with their present values, asynchronously. The
 // numbers ascend. In training other rows that it has may be needed too.
-func (p *Param) hold(ids []int64, training bool) error {
-	if s := p.rows.source.Load(); s != nil {
+func (t table) hold(ids []int64, training bool) error {
+	if s := t.p.rows.source.Load(); s != nil {
 		return s.rows(ids, training)
 	}
-	return p.touch(ids)
+	return t.touch(ids)
 }
 
 // rowNumbers returns the numbers of rows, ascending, each once.
@@ -141,7 +141,7 @@ func (t *Trainer) leaveRows() error {
 			continue
 		}
 		if p.Storage != nd.Dense {
-			err = errors.Join(err, p.leave(r))
+			err = errors.Join(err, table{p}.leave(r))
 		}
 		p.rows.source.Store(nil)
 	}
@@ -179,8 +179,8 @@ func (t *Trainer) checkRows() error {
 		}
 		if c.kind.Job {
 			if !c.onStore.Or(false) {
-				return fmt.Errorf("parameter %s is row_sparse: a job trains it by the optimizer on "+
-					"its servers, want UpdateOnStore(true), without ClipGlobalNorm and LossScale",
+				return fmt.Errorf("parameter %s is row_sparse: a job trains it by the optimizer "+
+					"on its servers, want UpdateOnStore(true), without ClipGlobalNorm and LossScale",
 					t.names[i])
 			}
 			continue
@@ -198,12 +198,12 @@ func (c *compiled) pullRows(in []*nd.Array) error {
 	var cache trainer.RowCache
 	for i := range c.held {
 		h := &c.held[i]
-		if h.param == nil || !h.param.apart() {
+		if h.param == nil || !(table{h.param}).apart() {
 			continue
 		}
 		r := c.reader(i)
 		if r == nil {
-			if err := h.param.holdAll(); err != nil {
+			if err := (table{h.param}).holdAll(); err != nil {
 				return err
 			}
 			continue
@@ -218,7 +218,7 @@ func (c *compiled) pullRows(in []*nd.Array) error {
 			return nil
 		}, cache)
 		if err == nil {
-			err = h.param.hold(ids, c.record)
+			err = table{h.param}.hold(ids, c.record)
 		}
 		if err != nil {
 			return err
@@ -228,10 +228,11 @@ func (c *compiled) pullRows(in []*nd.Array) error {
 }
 
 // holdAll lets the array of the parameter have all rows.
-func (p *Param) holdAll() error {
+func (t table) holdAll() error {
+	p := t.p
 	if p.Storage != nd.Dense {
-		return fmt.Errorf("gluon: parameter %s is %v, and the rows that the compiled network reads "+
-			"are not known before it runs: call Unhybridize", p.Name(), p.Storage)
+		return fmt.Errorf("gluon: parameter %s is %v, and the rows that the compiled network "+
+			"reads are not known before it runs: call Unhybridize", p.Name(), p.Storage)
 	}
 	return p.rows.source.Load().whole()
 }

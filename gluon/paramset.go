@@ -98,7 +98,7 @@ func (ps *Params) SetDevices(devices ...device.Device) (err error) {
 func (p *Param) move(devices []device.Device) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.rowsHere(); err != nil {
+	if err := (table{p}).here(); err != nil {
 		return err
 	}
 	if values := p.merged(); values != nil {

@@ -21,61 +21,65 @@ type rowTable struct {
 	partial bool
 }
 
-// wholeTable is the size in bytes of the row_sparse parameters that a process makes as a whole where
-// that is needed: for initializers that do not make each row alone, for files, and at the end of a
-// job.
+// wholeTable is the size in bytes of the row_sparse parameters that a process makes as a whole
+// where it has to: for initializers that do not make each row alone, for files, and at the end of
+// a job.
 const wholeTable = 256 << 20
 
-// errPartial is the error of reading rows that only a closed store had.
-var errPartial = errors.New("it has the rows of the last batch only, the store with the others has " +
-	"been closed")
+// table is the part of a parameter's work that is about a row_sparse array, or about an array
+// whose present rows are in a store.
+type table struct{ p *Param }
 
-// noRows returns an array of the parameter's name and type that stores no row.
-func (p *Param) noRows(shape nd.Shape) *nd.Array {
-	return nd.ZerosOf(p.Storage, shape, nd.As(p.DType), nd.Name(p.name))
+// errPartial is the error of reading rows that only a closed store had.
+var errPartial = errors.New("it has the rows of the last batch only, the store with the " +
+	"others has been closed")
+
+// none returns an array of the parameter's name and type that stores no row.
+func (t table) none(shape nd.Shape) *nd.Array {
+	return nd.ZerosOf(t.p.Storage, shape, nd.As(t.p.DType), nd.Name(t.p.name))
 }
 
 // given notes that the array has all rows that are not zeros.
 func (r *paramRows) given() { r.table.Store(nil) }
 
-// fillRows makes the array of a row_sparse parameter whose rows can be made one by one. It reports
+// fill makes the array of a row_sparse parameter whose rows can be made one by one. It reports
 // whether it has done so. The caller holds mu.
-func (p *Param) fillRows(shape nd.Shape) (done bool, err error) {
-	if p.Storage == nd.Dense {
+func (t table) fill(shape nd.Shape) (done bool, err error) {
+	if t.p.Storage == nd.Dense {
 		return false, nil
 	}
-	if err := p.checkRows(p.start.devices); err != nil {
+	if err := t.check(t.p.start.devices); err != nil {
 		return false, err
 	}
-	p.rows.given()
-	init := p.Init
+	t.p.rows.given()
+	init := t.p.Init
 	if init == nil {
-		init = p.start.init
+		init = t.p.start.init
 	}
 	name := fnv.New64a()
-	name.Write([]byte(p.name))
-	begin, ok := trainer.RowInit(init, initializer.Desc{Seed: p.start.seed ^ name.Sum64()})
+	name.Write([]byte(t.p.name))
+	begin, ok := trainer.RowInit(init, initializer.Desc{Seed: t.p.start.seed ^ name.Sum64()})
 	if ok {
-		p.place(shape, []*nd.Array{p.noRows(shape)})
-		p.rows.table.Store(&rowTable{begin: begin})
+		t.p.rows.table.Store(&rowTable{begin: begin})
+		t.p.place(shape, []*nd.Array{t.none(shape)})
 		return true, nil
 	}
-	if n := shape.Size() * p.DType.Size(); n > wholeTable {
-		return false, fmt.Errorf("%T makes no row alone, and all rows take %d bytes, want at most %d, "+
-			"or one of Zero, One, Constant, Uniform and Normal", init, n, wholeTable)
+	if n := shape.Size() * t.p.DType.Size(); n > wholeTable {
+		return false, fmt.Errorf("%T makes no row alone, and all rows take %d bytes, want at most "+
+			"%d, or one of Zero, One, Constant, Uniform and Normal", init, n, wholeTable)
 	}
 	return false, nil
 }
 
-// checkRows reports a declaration or devices that do not suit a row_sparse parameter.
-func (p *Param) checkRows(devices []device.Device) error {
-	_, fixed := p.Fixed.Get()
+// check reports a declaration or devices that do not suit a row_sparse parameter.
+func (t table) check(devices []device.Device) error {
+	_, fixed := t.p.Fixed.Get()
 	switch {
-	case p.Storage == nd.Dense:
+	case t.p.Storage == nd.Dense:
 		return nil
-	case p.Storage != nd.RowSparse:
-		return fmt.Errorf("a %v parameter, want a dense or a row_sparse one", p.Storage)
-	case p.State || fixed:
+	case t.p.Storage != nd.RowSparse:
+		return fmt.Errorf("a %v parameter, want a dense or a row_sparse one", t.p.Storage)
+	case t.p.State || fixed:
 		return errors.New("a row_sparse parameter whose Spec has State or Fixed, want a dense one")
 	case len(devices) != 1 || devices[0].Kind != device.KindCPU:
 		return fmt.Errorf("a row_sparse parameter on %v, want one processor", devices)
@@ -83,31 +87,31 @@ func (p *Param) checkRows(devices []device.Device) error {
 	return nil
 }
 
-// rowsHere reports a row_sparse parameter whose rows are in a store. The caller may hold mu.
-func (p *Param) rowsHere() error {
-	s := p.rows.source.Load()
-	if p.Storage == nd.Dense || s == nil {
+// here reports a row_sparse parameter whose rows are in a store. The caller may hold mu.
+func (t table) here() error {
+	s := t.p.rows.source.Load()
+	if t.p.Storage == nd.Dense || s == nil {
 		return nil
 	}
-	return fmt.Errorf("the parameter is row_sparse, and its rows are in the store %s until Close of "+
-		"the trainer", s.t.config.kind.Name)
+	return fmt.Errorf("the parameter is row_sparse, and its rows are in the store %s until "+
+		"Close of the trainer", s.t.config.kind.Name)
 }
 
 // matrix returns the rows of a row_sparse parameter that are in this process.
-func (p *Param) matrix() (m touched.Matrix, err error) {
-	m.Array = p.values()[0]
-	if t := p.rows.table.Load(); t != nil {
-		if t.partial {
+func (t table) matrix() (m touched.Matrix, err error) {
+	m.Array = t.p.values()[0]
+	if r := t.p.rows.table.Load(); r != nil {
+		if r.partial {
 			return m, errPartial
 		}
-		m.Begin.Init = t.begin
+		m.Begin.Init = r.begin
 	}
 	return m, nil
 }
 
 // touch gives rows of a row_sparse parameter memory.
-func (p *Param) touch(ids []int64) error {
-	m, err := p.matrix()
+func (t table) touch(ids []int64) error {
+	m, err := t.matrix()
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -123,17 +127,17 @@ func (p *Param) touch(ids []int64) error {
 //
 // MXNet: Parameter.row_sparse_data.
 func (p *Param) RowSparseData(ids *nd.Array) (*nd.Array, error) {
-	a, err := p.rowSparseData(ids)
+	a, err := table{p}.read(ids)
 	if err != nil {
 		return nil, fmt.Errorf("gluon: parameter %s: %w", p.Name(), err)
 	}
 	return a, nil
 }
 
-func (p *Param) rowSparseData(ids *nd.Array) (*nd.Array, error) {
-	list := p.values()
+func (t table) read(ids *nd.Array) (*nd.Array, error) {
+	list := t.p.values()
 	switch {
-	case p.Storage == nd.Dense:
+	case t.p.Storage == nd.Dense:
 		return nil, errors.New("it is dense, want a row_sparse parameter, or Data")
 	case len(list) == 0:
 		return nil, errors.New("it has no values: call Init or Load first")
@@ -142,14 +146,14 @@ func (p *Param) rowSparseData(ids *nd.Array) (*nd.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := nd.ZerosOf(nd.RowSparse, list[0].Shape(), nd.As(p.DType), nd.Using(list[0].Engine()))
+	to := nd.ZerosOf(nd.RowSparse, list[0].Shape(), nd.As(t.p.DType), nd.Using(list[0].Engine()))
 	if len(numbers) == 0 {
 		return to, nil
 	}
-	if s := p.rows.source.Load(); s != nil {
+	if s := t.p.rows.source.Load(); s != nil {
 		return to, s.t.core.Store().ReadRows(s.name, numbers, to)
 	}
-	m, err := p.matrix()
+	m, err := t.matrix()
 	if err != nil {
 		return nil, err
 	}
@@ -158,16 +162,16 @@ func (p *Param) rowSparseData(ids *nd.Array) (*nd.Array, error) {
 }
 
 // leave gives a row_sparse parameter the rows of a store that is about to be closed.
-func (p *Param) leave(r *rowSource) error {
-	s, a := r.t.core.Store(), p.values()[0]
+func (t table) leave(r *rowSource) error {
+	s, a := r.t.core.Store(), t.p.values()[0]
 	held, err := s.HeldRows(r.name, a)
 	switch {
 	case err != nil || held:
 		return err
 	case a.Shape().Size()*a.DType().Size() > wholeTable:
-		p.rows.table.Store(&rowTable{partial: true})
+		t.p.rows.table.Store(&rowTable{partial: true})
 		return nil
 	}
-	p.rows.given()
+	t.p.rows.given()
 	return s.ReadAll(r.name, a)
 }

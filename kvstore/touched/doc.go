@@ -6,6 +6,6 @@
 //	m.Touch(ids)      // the array stores these rows from now on
 //	m.Read(out, ids)  // out stores these rows, the array is left alone
 //
-// Stores of one process keep their sparse keys in this way, and networks the parameters whose values
-// are row_sparse. Package kvstore/rows does the same on servers, outside of the engine.
+// Stores of one process keep their sparse keys in this way, and networks the parameters with
+// row_sparse values. Package kvstore/rows does the same on servers, outside of the engine.
 package touched

@@ -22,7 +22,7 @@ type Matrix struct {
 
 // work is the argument of an operation.
 type work struct {
-	what  string // the caller's operation, for errors
+	call  string // name of the caller's operation, for errors
 	begin rows.Spec
 	value *op.Sparse // of the matrix
 	from  *op.Sparse // rows to be touched; nil: ids has their numbers
@@ -31,11 +31,11 @@ type work struct {
 	to    *op.Sparse // of Read
 }
 
-// Touch makes the array store the rows that ids numbers, in any order. Values of rows do not change:
-// tapes that have recorded the array stay valid.
+// Touch makes the array store the rows that ids numbers, in any order. Values of rows do not
+// change: tapes that have recorded the array stay valid.
 func (m Matrix) Touch(ids *nd.Array) {
 	t := ids.Tensor()
-	m.push(&engine.Task{Name: "touch of rows", Fn: runTouch}, &work{what: "touch of rows", ids: &t},
+	m.push(&engine.Task{Name: "touch of rows", Fn: runTouch}, &work{call: "touch of rows", ids: &t},
 		engine.Use{Var: m.Array.Var(), Access: engine.Update},
 		engine.Use{Var: ids.Var(), Access: engine.Read})
 }
@@ -52,10 +52,10 @@ func (m Matrix) TouchLike(other *nd.Array, put bool) {
 	}
 }
 
-// Read copies the rows that ids numbers, all rows without ids, into a row_sparse array. What names
-// the caller's operation for the error of a number out of range.
-func (m Matrix) Read(what string, to, ids *nd.Array) {
-	w := &work{what: what, to: to.Stored()}
+// Read copies the rows that ids numbers, all rows without ids, into a row_sparse array. The
+// name of the caller's operation is for the error of a number out of range.
+func (m Matrix) Read(call string, to, ids *nd.Array) {
+	w := &work{call: call, to: to.Stored()}
 	uses := []engine.Use{{Var: m.Array.Var(), Access: engine.Read}, {Var: to.Var(),
 		Access: engine.Overwrite}}
 	if ids != nil {
@@ -122,7 +122,7 @@ func runRead(run *engine.Run) error {
 func (w *work) numbers() ([]int64, error) {
 	list, err := Numbers(w.ids, uint64(w.value.Shape[0]))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.what, err)
+		return nil, fmt.Errorf("%s: %w", w.call, err)
 	}
 	ids := make([]int64, len(list))
 	for i, id := range list {
