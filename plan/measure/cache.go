@@ -29,7 +29,7 @@ type Cache struct {
 }
 
 // cacheFormat is the version of the file.
-const cacheFormat = 5
+const cacheFormat = 6
 
 // cacheContent is the content of the file.
 type cacheContent struct {
