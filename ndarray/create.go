@@ -201,13 +201,7 @@ func (iv *invocation) reserve(p *plan) op.Seed {
 }
 
 // numbers returns the count of random numbers that an operation takes from the stream.
-func (p *plan) numbers() int {
-	n := 0
-	for _, d := range p.out {
-		n = max(n, d.Shape.Size())
-	}
-	return n
-}
+func (p *plan) numbers() int { return p.op.Numbers(p.params, p.in, p.out) }
 
 // TakeRandom takes n random numbers from the process-wide stream and returns their place in it.
 func TakeRandom(n int) op.Seed {

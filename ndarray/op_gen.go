@@ -2230,9 +2230,10 @@ func AsLoss(data *Array) *Array {
 // keys and values of a fixed capacity, causal and use_position make the step of decoding: what lies
 // behind position + n is not read, and CacheWrite fills it. No matrix of all weights exists: blocks
 // keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The hidden second output is the
-// logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one has the key of
-// the
-// random numbers, which the gradient draws again. Length and position have no gradient;
+// logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one has the
+// place of the random numbers, which the gradient draws again: those of Dropout on the weights as
+// an
+// array (batch, heads, n, keys). Length and position have no gradient;
 // second derivatives of attention need the composition of batch_dot and softmax. MXNet has no such
 // operator.
 //

@@ -35,6 +35,7 @@ type Op struct {
 	neutral   func(p any) bool
 	fill      func(p any) float64 // nil: none
 	draws     func(p any) bool
+	numbers   func(p any, in []dtype.Shape) int
 	check     func(p any) error // nil: nothing to check
 	changes   func(p any) []int
 	resolve   func(p any, in []dtype.Shape) (Resolution, error) // nil: not needed
@@ -179,6 +180,9 @@ func (h Handle[P]) eraseFacts(s *Spec[P]) {
 	if s.Draws != nil {
 		o.draws = func(p any) bool { return s.Draws(p.(P)) }
 	}
+	if s.Numbers != nil {
+		o.numbers = func(p any, in []dtype.Shape) int { return s.Numbers(p.(P), in) }
+	}
 }
 
 // Kernel attaches a faster kernel for a kind of device and a tier (TierRef for devices that have
@@ -312,6 +316,22 @@ func (o *Op) Inputs(params any) []Input { return o.inputs(params) }
 
 // Outputs lists the outputs under the given normalized parameters.
 func (o *Op) Outputs(params any) []string { return o.outputs(params) }
+
+// Numbers bounds the random numbers that a run of a Random operator draws.
+func (o *Op) Numbers(params any, in, out []Desc) int {
+	n := 0
+	for _, d := range out {
+		n = max(n, d.Shape.Size())
+	}
+	if o.numbers != nil {
+		shapes := make([]dtype.Shape, len(in))
+		for i, d := range in {
+			shapes[i] = d.Shape
+		}
+		n = max(n, o.numbers(params, shapes))
+	}
+	return n
+}
 
 // Changes lists the inputs that kernels change in place when training or, with Update, always.
 func (o *Op) Changes(params any) []int { return o.changes(params) }

@@ -76,6 +76,9 @@ type Spec[P any] struct {
 	// Draws reports whether a Random operator draws numbers. Those may not be merged or folded.
 	// Nil: all Random operators do.
 	Draws func(p P) bool
+	// Numbers counts the random numbers that a run of a Random operator draws from inputs of the
+	// given shapes. Nil: at most as many as the largest output has elements.
+	Numbers func(p P, in []dtype.Shape) int
 
 	// Storage returns the storage types of the outputs for inputs of given storage types, if Sparse
 	// serves them; ok is false where it does not: then the inputs are made dense. Nil: Sparse

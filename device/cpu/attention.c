@@ -136,14 +136,15 @@ INLINE void score_row(float *s, const gx_attention *p, int64_t b, int64_t g, int
 		for (int64_t i = 0; i < n; i++) s[i] = p->may[at + i * by[3]] ? s[i] : -INFINITY;
 }
 
-// drops_of writes the factors of a row's weights from key first on, a multiple of KEYS.
+// drops_of writes the factors of a row's weights from key first on.
 INLINE void drops_of(float *f, const gx_attention *p, int64_t b, int64_t g, int64_t r,
 	int64_t first) {
-	uint32_t w[WORDS];
-	uint64_t row = (uint64_t)((b * p->groups + g) * p->group * p->n + r),
-		at = row * (uint64_t)((p->keys + 3) / 4) + (uint64_t)first / 4;
-	words(w, &(gx_seed){.key = p->seed}, at);
-	for (int i = 0; i < KEYS; i++) f[i] = w[i] >> 8 < p->keep ? p->kept : 0.0f;
+	uint32_t w[WORDS + 4];
+	int64_t row = (b * p->groups + g) * p->group * p->n + r, at = row * p->keys + first;
+	const uint32_t *from = w + at % 4;
+	words(w, &p->seed, (uint64_t)at / 4);
+	if (at % 4) block_words(w + WORDS, &p->seed, (uint64_t)at / 4 + BLOCKS);
+	for (int i = 0; i < KEYS; i++) f[i] = from[i] >> 8 < p->keep ? p->kept : 0.0f;
 }
 
 // weigh turns n scores of a row into exponents below the greatest so far.

@@ -41,12 +41,12 @@ type AttentionMask struct {
 // (Batch, Groups·Group, N); RunGrad writes DQ, DK and DV. Lengths and Positions hold an int32 for
 // each sequence; nil: all keys, and zeros.
 //
-// Mask may be nil; so may DMask, which is its gradient. Seed is the key of the random numbers.
+// Mask may be nil; so may DMask, which is its gradient. Seed is the place of the random numbers.
 type AttentionArrays struct {
 	Y, LSE, Q, K, V, Mask, Lengths, Positions unsafe.Pointer
 	DQ, DK, DV, DMask, DY                     unsafe.Pointer
 
-	Seed uint64
+	Seed Philox
 }
 
 func (k *Attention) c() C.gx_attention {
@@ -86,7 +86,7 @@ func (k *Attention) pinned(o *AttentionArrays, pin *runtime.Pinner) C.gx_attenti
 	} else {
 		p.mask = (*C.float)(o.Mask)
 	}
-	p.seed = C.uint64_t(o.Seed)
+	p.seed = o.Seed.c()
 	p.lengths, p.positions = (*C.int32_t)(o.Lengths), (*C.int32_t)(o.Positions)
 	return p
 }

@@ -2,21 +2,23 @@
 #ifndef GX_ATTENTION_H
 #define GX_ATTENTION_H
 
-#include <stdint.h>
+#include "random.h"
 
 // gx_attention describes queries batch x n x groups*group x size, and keys and values batch x keys
 // x groups x size. Query i of a sequence reads the keys before length, and with causal those before
-// position + i + 1. lengths and positions have a number for each sequence, and may be null. The mask
-// of floats is added to the scores, or bytes tell which keys are read; its strides by sequence, head,
-// query and key are 0 where it broadcasts. Weights with a random number not below keep, of 2^24, are
-// dropped and the others multiplied by kept; the numbers of a row of weights begin a new block.
+// position + i + 1. lengths and positions have a number for each sequence, and may be null.
+//
+// The mask of floats is added to the scores, or bytes tell which keys are read; its strides by
+// sequence, head, query and key are 0 where it broadcasts. A weight is dropped if its random number
+// is not below keep, of 2^24, and multiplied by kept otherwise: the numbers are those of an array
+// batch x heads x n x keys.
 typedef struct {
 	int64_t batch, n, keys, groups, group, size;
 	const int32_t *lengths, *positions;
 	const float *mask;
 	const uint8_t *may;
 	int64_t strides[4];
-	uint64_t seed;
+	gx_seed seed;
 	float scale, kept;
 	uint32_t keep;
 	int32_t causal, drops;

@@ -39,8 +39,9 @@ each weight is dropped with probability dropout, and the others are divided by 1
 keys and values of a fixed capacity, causal and use_position make the step of decoding: what lies
 behind position + n is not read, and CacheWrite fills it. No matrix of all weights exists: blocks
 keep a maximum and a sum, as in Dao et al., FlashAttention, 2022. The hidden second output is the
-logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one has the key of the
-random numbers, which the gradient draws again. Length and position have no gradient;
+logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one has the
+place of the random numbers, which the gradient draws again: those of Dropout on the weights as an
+array (batch, heads, n, keys). Length and position have no gradient;
 ` + attentionOnce + `. MXNet has no such operator.`,
 			Once:      attentionOnce,
 			Precision: op.Wide,
@@ -60,6 +61,12 @@ random numbers, which the gradient draws again. Length and position have no grad
 			}
 			in = append(in, g.Node.In...)
 			return g.Each(attentionGrad.Node(p, in...))
+		},
+		Numbers: func(p ScaledAttentionParams, in []dtype.Shape) int {
+			if p.Dropout == 0 {
+				return 0
+			}
+			return in[0][0] * p.Heads * in[0][1] * in[1][1]
 		},
 		FLOPs: attentionFLOPs,
 		Ref:   attentionRef,
@@ -200,7 +207,7 @@ func inferAttention(p ScaledAttentionParams, in, out []dtype.Shape) error {
 		in[2], out[0] = in[1].Clone(), in[0].Clone()
 	}
 	if len(out) > 2 {
-		if err := op.Require("seed", &out[2], dtype.Shape{1}); err != nil {
+		if err := op.Require("seed", &out[2], dtype.Shape{2}); err != nil {
 			return err
 		}
 	}

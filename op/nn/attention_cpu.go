@@ -82,7 +82,7 @@ func attentionArrays(p ScaledAttentionParams, in []op.Tensor,
 		o.Positions = rest[0].Data
 	}
 	if s, ok := seed.Get(); ok {
-		o.Seed = s.Key
+		o.Seed = cpu.Philox{Key: s.Key, Counter: s.Counter}
 	}
 	return o
 }

@@ -68,12 +68,10 @@ func maskStrides(s dtype.Shape) (strides [4]int) {
 	return strides
 }
 
-// attentionSeed is the place of the random numbers of a call in training, whose key the forward
-// operator passes on to the backward one: the key of a stream of its own, because a call draws more
-// numbers than it has outputs.
+// attentionSeed is the place of the random numbers of a call in training.
 func attentionSeed(p ScaledAttentionParams, c *op.Call) (s op.Opt[op.Seed]) {
 	if c.Train && p.Dropout > 0 {
-		return op.Some(op.Seed{Key: c.Seed.AtStep(0, 0).Key})
+		return op.Some(c.Seed)
 	}
 	return s
 }
@@ -81,16 +79,18 @@ func attentionSeed(p ScaledAttentionParams, c *op.Call) (s op.Opt[op.Seed]) {
 // passedSeed is attentionSeed in the backward operator.
 func passedSeed(p ScaledAttentionParams, c *op.Call) (s op.Opt[op.Seed]) {
 	if c.Train && p.Dropout > 0 {
-		return op.Some(op.Seed{Key: uint64(op.Slice[int64](c.In[3])[0])})
+		words := op.Slice[int64](c.In[3])
+		return op.Some(op.Seed{Key: uint64(words[0]), Counter: uint64(words[1])})
 	}
 	return s
 }
 
-// passSeed writes the key of the random numbers for the backward operator.
+// passSeed writes the place of the random numbers for the backward operator.
 func passSeed(c *op.Call, s op.Opt[op.Seed]) {
 	if len(c.Out) > 2 && c.Out[2].Data != nil {
 		seed, _ := s.Get()
-		op.Slice[int64](c.Out[2])[0] = int64(seed.Key)
+		words := op.Slice[int64](c.Out[2])
+		words[0], words[1] = int64(seed.Key), int64(seed.Counter)
 	}
 }
 
@@ -117,23 +117,23 @@ func (a attending) limit(b, i int) int {
 	return max(n, 0)
 }
 
-// kept returns the factors of the first n weights of a row: the number of key j is word j%4 of block
-// j/4 of the row, whose blocks follow those of the row before.
+// kept returns the factors of the first n weights of a row. The weights are numbered row by row:
+// number i is kept as word i%4 of block i/4 says.
 func (a attending) kept(row, n int) []float64 {
 	f := make([]float64, n)
 	seed, drops := a.seed.Get()
 	keep := 1 - a.p.Dropout
-	first := uint64(row) * philox.Blocks(a.keys)
 	var words [4]uint32
 	for j := range f {
 		f[j] = 1
 		if !drops {
 			continue
 		}
-		if j%4 == 0 {
-			words = philox.Block(seed, 0, first+uint64(j/4))
+		i := row*a.keys + j
+		if j == 0 || i%4 == 0 {
+			words = philox.Block(seed, 0, uint64(i/4))
 		}
-		if f[j] = 0; philox.Unit(words[j%4]) < keep {
+		if f[j] = 0; philox.Unit(words[i%4]) < keep {
 			f[j] = 1 / keep
 		}
 	}

@@ -107,6 +107,29 @@ func TestAttentionDropsWeights(t *testing.T) {
 	)
 }
 
+// Attention drops the weights that Dropout drops from the array of all weights.
+func TestAttentionDropsAsDropout(t *testing.T) {
+	q, k, v := random(1, 3, 5, 4), random(2, 3, 7, 4), random(3, 3, 7, 4)
+	f, scale, seed := feeds{}, op.Some(0.5), op.Seed{Key: 9, Counter: 77}
+	s := prim.BatchDot.Apply(prim.DotParams{TransposeB: true}, f.add(q), f.add(k))
+	w := prim.Softmax.Apply(prim.SoftmaxParams{},
+		prim.MulScalar.Apply(prim.ScalarParams{Scalar: 0.5}, s))
+	w = nn.Dropout.Apply(nn.DropoutParams{P: op.Some(0.4)}, w)
+	r := optest.Runner{Train: true, Seed: seed}
+	want, err := r.Eval([]op.Entry{prim.BatchDot.Apply(prim.DotParams{}, w, f.add(v))}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Apply(nn.Attention.Op, nn.ScaledAttentionParams{Heads: 1, Scale: scale,
+		Dropout: 0.4}, []op.Tensor{q, k, v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := optest.Diff(got[0], want[0], optest.Tolerance{}); d != "" {
+		t.Error(d)
+	}
+}
+
 // With equal keys and values of one, the output is the share of the weights that are kept, divided
 // by the expected share. Its mean is 1, and its deviations are as wide as independent drops make them.
 func TestAttentionDropsTheShare(t *testing.T) {
@@ -179,7 +202,7 @@ func TestAttentionInfersShapes(t *testing.T) {
 	runInfer(t, []inferCase{
 		{name: "seed", op: nn.Attention.Op, attrs: "heads=2 dropout=0.5",
 			in: []dtype.Shape{q, k, nil}, out: []dtype.Shape{nil, nil, nil},
-			wantIn: []dtype.Shape{q, k, k}, wantOut: []dtype.Shape{q, {2, 2, 3}, {1}}},
+			wantIn: []dtype.Shape{q, k, k}, wantOut: []dtype.Shape{q, {2, 2, 3}, {2}}},
 		{name: "mask", op: nn.Attention.Op, attrs: "heads=2 use_mask=True",
 			in: []dtype.Shape{q, k, nil, {2, 3, 4}}, out: []dtype.Shape{nil, nil},
 			err: "mask: shape (2, 3, 4), want one that broadcasts to (batch, heads, n, keys) = " +
@@ -231,7 +254,7 @@ func sameForThreads(t *testing.T, n int) {
 	var first []op.Tensor
 	for _, threads := range []int{1, 2, 5} {
 		out := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, 2, 4, n),
-			optest.New(dtype.Int64, 1)}
+			optest.New(dtype.Int64, 2)}
 		runOn(t, nn.Attention.Op, p, threads, []op.Tensor{q, k, v, mask}, out)
 		back := []op.Tensor{optest.New(q.DType, q.Shape...), optest.New(q.DType, k.Shape...),
 			optest.New(q.DType, k.Shape...), optest.New(q.DType, mask.Shape...)}
