@@ -65,6 +65,12 @@ func (n *Net) Export(prefix string, epoch int, opts ...ExportOption) (err error)
 	}
 	m := &checkpoint.Model{Symbol: sym.FromEntries(g.Outputs...), Args: map[string]*nd.Array{},
 		Aux: map[string]*nd.Array{}}
+	owners := map[*nd.Array]*Param{}
+	for _, p := range n.Params().All() {
+		for _, a := range p.values() {
+			owners[a] = p
+		}
+	}
 	args, aux := m.Symbol.Arguments(), m.Symbol.AuxStates()
 	for _, k := range g.Captured { // also arrays that no output depends on
 		switch {
@@ -72,6 +78,11 @@ func (n *Net) Export(prefix string, epoch int, opts ...ExportOption) (err error)
 			m.Aux[k.Node.Name] = k.Hold
 		case slices.Contains(args, k.Node.Name):
 			m.Args[k.Node.Name] = k.Hold
+			if p := owners[k.Array]; p != nil && p.Storage != nd.Dense {
+				if m.Args[k.Node.Name], err = (table{p}).written(false); err != nil {
+					return fmt.Errorf("gluon: Export: parameter %s: %w", k.Node.Name, err)
+				}
+			}
 		}
 	}
 	return m.Save(prefix, epoch)

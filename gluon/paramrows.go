@@ -180,8 +180,8 @@ func (t *Trainer) checkRows() error {
 		if c.kind.Job {
 			if !c.onStore.Or(false) {
 				return fmt.Errorf("parameter %s is row_sparse: a job trains it by the optimizer "+
-					"on its servers, want UpdateOnStore(true), without ClipGlobalNorm and LossScale",
-					t.names[i])
+					"on its servers, want UpdateOnStore(true), without ClipGlobalNorm and "+
+					"LossScale", t.names[i])
 			}
 			continue
 		}

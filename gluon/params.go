@@ -155,7 +155,11 @@ func (ps *Params) Set(values map[string]*nd.Array, opts ...LoadOption) error {
 		if o.cast {
 			p.cast(v.DType())
 		}
-		if err := p.Set(v); err != nil {
+		set := p.Set
+		if o.rows {
+			set = table{p}.put
+		}
+		if err := set(v); err != nil {
 			return err
 		}
 		done[p] = true
@@ -181,12 +185,16 @@ func (ps *Params) Set(values map[string]*nd.Array, opts ...LoadOption) error {
 // LoadOption changes how strictly values and parameters must fit.
 type LoadOption func(*loading)
 
-type loading struct{ missing, extra, cast, order bool }
+type loading struct{ missing, extra, cast, order, rows bool }
 
 // ByOrder makes Load give the arrays of a file to the parameters in structural order; their names
 // do not matter. It is for files of MXNet's collect_params().save, whose names depend on the order
 // in which the program made its blocks. Numbers and shapes must fit.
 func ByOrder() LoadOption { return func(l *loading) { l.order = true } }
+
+// KeepRows leaves the rows of row_sparse parameters alone that the loaded arrays do not store:
+// they begin as Init has said. It is for files of HeldRows. Without it these rows become zeros.
+func KeepRows() LoadOption { return func(l *loading) { l.rows = true } }
 
 // AllowMissing leaves parameters without values as they are.
 func AllowMissing() LoadOption { return func(l *loading) { l.missing = true } }
@@ -201,6 +209,10 @@ func CastToSaved() LoadOption { return func(l *loading) { l.cast = true } }
 // Save writes the parameters into a file that MXNet's load_parameters reads, under their structural
 // names. A parameter with several names is written under each, so that blocks that do not share it
 // can load the file; Deduplicate writes it once.
+//
+// A row_sparse parameter is written with all rows that are not zeros, wherever they are. If all its
+// rows take more than 256 MiB and begin with other values than zeros, or are on the servers of a
+// job, that is an error; see HeldRows.
 func (ps *Params) Save(path string, opts ...SaveOption) error {
 	var o saving
 	for _, f := range opts {
@@ -208,8 +220,10 @@ func (ps *Params) Save(path string, opts ...SaveOption) error {
 	}
 	list, seen := []checkpoint.Named{}, map[*Param]bool{}
 	for name, p := range ps.All() {
-		a := p.merged()
+		a, err := table{p}.written(o.held)
 		switch {
+		case err != nil:
+			return fmt.Errorf("gluon: Save: parameter %q: %w", name, err)
 		case a == nil:
 			return fmt.Errorf("gluon: Save: parameter %q has no values: call the block first", name)
 		case seen[p] && o.once:
@@ -224,7 +238,12 @@ func (ps *Params) Save(path string, opts ...SaveOption) error {
 // SaveOption is an option of Save.
 type SaveOption func(*saving)
 
-type saving struct{ once bool }
+type saving struct{ once, held bool }
+
+// HeldRows writes of row_sparse parameters only the rows that have memory, in this process or in
+// its store. A process that loads the file makes the others, if it has called Init with the same
+// initializer and seed, and says KeepRows.
+func HeldRows() SaveOption { return func(s *saving) { s.held = true } }
 
 // Deduplicate writes a shared parameter once, under its first name.
 func Deduplicate() SaveOption { return func(s *saving) { s.once = true } }
@@ -233,16 +252,43 @@ func Deduplicate() SaveOption { return func(s *saving) { s.once = true } }
 // one of a Module or of export, whose names begin with arg: and aux:. Names may be structural, or
 // MXNet's global ones with any prefix before them; see [Scoper].
 func (ps *Params) Load(path string, opts ...LoadOption) error {
-	list, err := checkpoint.LoadArrays(path, checkpoint.DenseLimit(0))
+	list, err := ps.read(path)
 	if err != nil {
 		return err
 	}
 	values, err := ps.named(list, opts)
 	if err == nil {
+		err = ps.checkStored(values)
+	}
+	if err == nil {
 		err = ps.Set(values, opts...)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// read reads the arrays of a file: as they are stored if one of the parameters is row_sparse, or
+// else dense.
+func (ps *Params) read(path string) ([]checkpoint.Named, error) {
+	for _, p := range ps.All() {
+		if p.Storage != nd.Dense {
+			return checkpoint.LoadArrays(path)
+		}
+	}
+	return checkpoint.LoadArrays(path, checkpoint.DenseLimit(0))
+}
+
+// checkStored refuses sparse arrays for dense parameters of unknown shape: a file of a few bytes
+// may claim any.
+func (ps *Params) checkStored(values map[string]*nd.Array) error {
+	for name, p := range ps.All() {
+		if v := values[name]; v != nil && v.Storage() != nd.Dense && p.Storage == nd.Dense &&
+			!p.known() {
+			return fmt.Errorf("gluon: parameter %s: a %v array of shape %v, want a dense one "+
+				"while the shape of the parameter is not known", name, v.Storage(), v.Shape())
+		}
 	}
 	return nil
 }

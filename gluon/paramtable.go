@@ -11,6 +11,7 @@ import (
 	"gomx/kvstore/rows"
 	"gomx/kvstore/touched"
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gomx/trainer"
 )
 
@@ -174,4 +175,112 @@ func (t table) leave(r *rowSource) error {
 	}
 	t.p.rows.given()
 	return s.ReadAll(r.name, a)
+}
+
+// written returns the values for a file, nil before there are some. With held a row_sparse
+// parameter has the rows with memory, otherwise all rows that are not zeros.
+func (t table) written(held bool) (*nd.Array, error) {
+	p, list := t.p, t.p.values()
+	if p.Storage == nd.Dense || len(list) == 0 {
+		return p.merged(), nil
+	}
+	m, err := t.matrix()
+	if err != nil {
+		return nil, err
+	}
+	shape := list[0].Shape()
+	bytes, here := shape.Size()*p.DType.Size(), true
+	if s := p.rows.source.Load(); s != nil {
+		m.Array = t.none(shape)
+		if here, err = s.t.core.Store().HeldRows(s.name, m.Array); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case here && (held || m.Begin.Init.Scale == 0):
+		return m.Array, nil
+	case held:
+		return nil, errors.New("HeldRows: its rows are on the servers of a job, whose snapshots " +
+			"keep them")
+	case bytes > wholeTable && here:
+		return nil, fmt.Errorf("all its rows take %d bytes, want at most %d: gluon.HeldRows saves "+
+			"the rows with memory alone", bytes, wholeTable)
+	case bytes > wholeTable:
+		return nil, fmt.Errorf("all its rows take %d bytes, want at most %d: snapshots of the job "+
+			"keep tables of any size", bytes, wholeTable)
+	}
+	all := t.none(shape)
+	if here {
+		m.Read("gluon: Save", all, nil)
+		return all, nil
+	}
+	s := p.rows.source.Load()
+	return all, s.t.core.Store().ReadAll(s.name, all)
+}
+
+// put gives rows of a row_sparse parameter the values of an array that stores them. The other rows
+// stay as they are.
+func (t table) put(values *nd.Array) (err error) {
+	defer op.Recover(&err)
+	list := t.p.values()
+	if t.p.Storage == nd.Dense || values.Storage() != nd.RowSparse || len(list) == 0 {
+		return t.p.Set(values)
+	}
+	var m touched.Matrix
+	switch err = t.here(); {
+	case err != nil:
+	case !values.Shape().Equal(list[0].Shape()):
+		err = fmt.Errorf("values of shape %v, want %v", values.Shape(), list[0].Shape())
+	default:
+		m, err = t.matrix()
+	}
+	if err != nil {
+		return fmt.Errorf("gluon: parameter %s: %w", t.p.Name(), err)
+	}
+	m.TouchLike(values.Detach().AsType(t.p.DType), true)
+	return nil
+}
+
+// kept returns the arrays of a parameter for the file of a run. The servers of a job keep rows
+// themselves.
+func (t table) kept() ([]*nd.Array, error) {
+	if t.p.Storage == nd.Dense {
+		return t.p.kept(), nil
+	}
+	if t.p.rows.source.Load() != nil || len(t.p.values()) == 0 {
+		return nil, nil
+	}
+	m, err := t.matrix()
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s: %w", t.p.Name(), err)
+	}
+	return []*nd.Array{m.Array}, nil
+}
+
+// restore gives a row_sparse parameter the rows of the file of a run. The others begin as before.
+func (t table) restore(rows *nd.Array) error {
+	r := t.p.rows.table.Load()
+	if err := t.p.Set(rows); err != nil {
+		return err
+	}
+	t.p.rows.table.Store(r)
+	return nil
+}
+
+// tables describes the rows without memory of the row_sparse parameters.
+func (r *Run) tables() string {
+	text := ""
+	for name, p := range r.params.distinct() {
+		if p.Storage == nd.Dense {
+			continue
+		}
+		text += name + " begins with "
+		if b := p.rows.table.Load(); b != nil {
+			text += fmt.Sprintf("values of kind %d, scale %v, seed %d; ", b.begin.Kind,
+				b.begin.Scale, b.begin.Seed)
+		} else {
+			text += "zeros; "
+		}
+	}
+	return text
 }

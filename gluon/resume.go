@@ -163,7 +163,11 @@ func (r *Run) save() error {
 	}
 	arrays := r.t.core.Arrays()
 	for name, p := range r.params.distinct() {
-		for k, a := range p.kept() {
+		list, err := table{p}.kept()
+		if err != nil {
+			return err
+		}
+		for k, a := range list {
 			arrays = append(arrays, checkpoint.Named{Name: valueKey(k, name), Array: a})
 		}
 		if p.request() == nd.GradAdd {
@@ -205,6 +209,9 @@ func (r *Run) identity() []trainer.Identity {
 		r.t.core.OptimizerIdentity(),
 		{Name: "loss scale", Value: fmt.Sprint(r.t.core.Scaler != nil)},
 		{Name: "number of states", Value: fmt.Sprint(len(r.states))}}
+	if text := r.tables(); text != "" {
+		list = append(list, trainer.Identity{Name: "row_sparse parameters", Value: text})
+	}
 	if r.job != nil {
 		list = append(list, trainer.Identity{Name: "worker", Value: fmt.Sprintf("%d of %d",
 			r.t.Rank(), r.t.Workers())})
@@ -277,7 +284,11 @@ func (p *Param) restore(name string, arrays map[string]*nd.Array) error {
 	if first == nil {
 		return nil // no Forward had used it
 	}
-	if err := p.Set(first); err != nil {
+	set := p.Set
+	if p.Storage != nd.Dense {
+		set = table{p}.restore
+	}
+	if err := set(first); err != nil {
 		return err
 	}
 	for k, a := range p.kept() {

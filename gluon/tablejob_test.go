@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -277,8 +278,8 @@ func resident(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-// TestTableLargerThanMemory trains tables of 2^31 rows of 16 floats, 2^37 bytes, without a store, with
-// a store of one process, and in a job, of which no process holds more than the rows of its batches.
+// TestTableLargerThanMemory trains tables of 2^31 rows of 16 floats, 2^37 bytes, without a store,
+// with a store of one process, and in a job. No process holds more than the rows of its batches.
 func TestTableLargerThanMemory(t *testing.T) {
 	const features, steps = 1 << 31, 8
 	batches := featureBatches(2, steps, features)
@@ -335,14 +336,21 @@ func TestTableLargerThanMemory(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		path := filepath.Join(t.TempDir(), "net.params")
+		saving := net.Save(path)
 		if err := errors.Join(read(net), trainer.Close()); err != nil {
 			return err
 		}
 		_, reading := net.Params().Get("factors").RowSparseData(probe)
-		for want, err := range map[string]error{"rows of the last batch only": reading} {
+		for want, err := range map[string]error{"want at most": saving,
+			"rows of the last batch only": reading} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("worker %d: error %v, want %q", rank, err, want)
 			}
+		}
+		if err := net.Save(path); err == nil || !strings.Contains(err.Error(),
+			"rows of the last batch only") {
+			t.Errorf("saving a part of the rows: %v", err)
 		}
 		return nil
 	})

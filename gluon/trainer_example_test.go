@@ -64,3 +64,33 @@ func fit(ctx context.Context, prefix string) error {
 	fmt.Printf("%d steps, learning rate %v\n", trainer.Steps(), trainer.LearningRate())
 	return nil
 }
+
+// A table of 2^31 rows has memory for the rows that calls have looked up.
+func ExampleParam_RowSparseData() {
+	words := &nn.Embedding{Rows: 1 << 31, Units: 2, SparseWeight: true}
+	net := gluon.New(nn.Sequential{words})
+	if err := net.Init(initializer.Constant{Value: 0.5}); err != nil {
+		panic(err)
+	}
+	trainer, err := gluon.NewTrainer(net.Params(), optimizer.SGD{LR: 0.25})
+	if err != nil {
+		panic(err)
+	}
+	defer trainer.Close()
+	ids := nd.FromSlice([]int64{7, 2_000_000_000})
+	net.Forward(autograd.Train().Watch(ids)).Sum().Backward()
+	if err := trainer.Step(1); err != nil {
+		panic(err)
+	}
+	held, _ := words.Weight.Data().Indices()
+	rows, err := words.Weight.RowSparseData(nd.FromSlice([]int64{7, 8}))
+	if err != nil {
+		panic(err)
+	}
+	values, _ := rows.Data()
+	fmt.Println(held, values.Shape())
+	fmt.Println(values.Float32s())
+	// Output:
+	// [7 2000000000] (2, 2)
+	// [0.25 0.25 0.5 0.5] <nil>
+}
