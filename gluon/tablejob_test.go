@@ -90,10 +90,20 @@ func tableTasks() map[string]tableTask {
 		}
 		return net
 	}
+	twice := func(t *testing.T, stored nd.Storage) *gluon.Net {
+		spec := gluon.Spec{Shape: nd.Shape{50, 2}, Storage: stored, GradStorage: nd.RowSparse,
+			Init: initializer.Uniform{Scale: 0.3}}
+		net := gluon.New(&twiceModel{gluon.NewParam(spec), featureBatches(1, 1, 50)[0][0]})
+		if err := net.Init(nil); err != nil {
+			t.Error(err)
+		}
+		return net
+	}
 	o := optimizer.SGD{LR: 0.01, Momentum: 0.9, WD: 0.01}
 	return map[string]tableTask{
 		"words": {words, wordBatches(2, 5), o},
 		"tied":  {tied, wordBatches(2, 5), o},
+		"twice": {twice, featureBatches(2, 5, 50), optimizer.SGD{LR: 0.01}},
 		// The gradient of the factors of one process stores zeros in rows that a batch does not
 		// have: they have no effect without momentum.
 		"factors": {func(t *testing.T, stored nd.Storage) *gluon.Net {
@@ -107,6 +117,20 @@ type tiedModel struct{ Table *nn.Embedding }
 
 func (m *tiedModel) Forward(x *nd.Array) *nd.Array {
 	return nd.Square(m.Table.Forward(x).Mul(m.Table.Forward(x.AddScalar(1))).Sum(1)).Sum(1)
+}
+
+// twiceModel reads rows of a table for its data, and then other rows. The gradient of the square
+// reads the rows again.
+type twiceModel struct {
+	Weight *gluon.Param
+	other  *nd.Array
+}
+
+func (m *twiceModel) Forward(x *nd.Array) *nd.Array {
+	score := func(a *nd.Array) *nd.Array {
+		return nd.Dot(a, nd.Square(m.Weight.Rows(x, a)), nd.DotParams{})
+	}
+	return score(x).Mul(score(m.other)).Sum(1)
 }
 
 // contents reads all rows of the parameters of a network.
@@ -261,6 +285,51 @@ func TestTableStores(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTableBeforeStore: rows that have been trained before a trainer opens its store keep their
+// values in the store, beside the rows that begin there.
+func TestTableBeforeStore(t *testing.T) {
+	task := tableTasks()["words"]
+	task.o = optimizer.SGD{LR: 0.01}
+	want := func() map[string][]float32 {
+		both := task
+		both.batches = [][]*nd.Array{slices.Concat(task.batches[0], task.batches[1])}
+		return both.alone(t, 1)
+	}()
+	train := func(opts ...gluon.TrainerOption) error {
+		net := task.net(t, nd.RowSparse)
+		for i, batches := range task.batches {
+			var now []gluon.TrainerOption
+			if i == 1 {
+				now = opts
+			}
+			trainer, err := gluon.NewTrainer(net.Params(), task.o, now...)
+			if err != nil {
+				return err
+			}
+			defer trainer.Close()
+			for _, x := range batches {
+				net.Forward(autograd.Train().Watch(x)).Backward()
+				if err := trainer.Step(4); err != nil {
+					return err
+				}
+			}
+		}
+		got, err := contents(net)
+		compare(t, "rows in two stores", got, want)
+		return err
+	}
+	if err := train(gluon.Store("local"), gluon.UpdateOnStore(true)); err != nil {
+		t.Fatal(err)
+	}
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 2})
+	err := c.Work(t.Context(), func(ctx context.Context, _ int) error {
+		return train(gluon.Store("dist_sync"), gluon.InJob(ctx))
+	})
+	if err := errors.Join(err, c.Wait()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"gomx/engine"
 	"gomx/kvstore"
 	"gomx/kvstore/rows"
+	"gomx/kvstore/touched"
 	"gomx/kvstore/update"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -232,12 +233,25 @@ func (s *Store) PullRows(name string, ids []int64) error {
 }
 
 // AddRows is PullRows for rows that the present batch reads, too: a row_sparse parameter keeps the
-// others.
+// others, and tapes on which it has been recorded stay valid.
 func (s *Store) AddRows(name string, ids []int64) error {
-	if _, k := s.rowKey(name); k != nil && !k.rows.pushed && k.rows.present != nil {
-		ids = loop.Merge(k.rows.present, ids)
+	i, k := s.rowKey(name)
+	if k == nil || k.rows.pushed || k.rows.present == nil || k.value[0].Storage() != nd.RowSparse {
+		return s.PullRows(name, ids)
 	}
-	return s.PullRows(name, ids)
+	fresh, _ := apart(ids, k.rows.present)
+	if len(fresh) == 0 {
+		return nil
+	}
+	k.rows.present = loop.Merge(k.rows.present, fresh)
+	more := k.stage(&k.rows.pulled)
+	if err := s.pullInto(i, more, fresh); err != nil {
+		return err
+	}
+	for _, a := range k.value {
+		touched.Matrix{Array: a}.Join(more)
+	}
+	return nil
 }
 
 // PullAhead starts to pull the rows of the batch after the present one, before the gradient of the

@@ -52,6 +52,14 @@ func (m Matrix) TouchLike(other *nd.Array, put bool) {
 	}
 }
 
+// Join makes the array store the rows of another row_sparse array of its shape, with their values. It
+// does not store them yet, and they are the values of these rows: tapes stay valid.
+func (m Matrix) Join(other *nd.Array) {
+	m.push(&engine.Task{Name: "rows joined", Fn: runTouch}, &work{from: other.Stored(), put: true},
+		engine.Use{Var: m.Array.Var(), Access: engine.Update},
+		engine.Use{Var: other.Var(), Access: engine.Read})
+}
+
 // Read copies the rows that ids numbers, all rows without ids, into a row_sparse array. The
 // name of the caller's operation is for the error of a number out of range.
 func (m Matrix) Read(call string, to, ids *nd.Array) {

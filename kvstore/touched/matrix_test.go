@@ -68,7 +68,18 @@ func TestMatrix(t *testing.T) {
 			for i, id := range list {
 				ids[i] = int64(id)
 			}
-			switch r.IntN(4) {
+			switch r.IntN(5) {
+			case 4: // rows that the array does not store, with their values
+				ids = slices.DeleteFunc(ids, func(id int64) bool { return want.touched[id] })
+				var values []float32
+				for _, id := range ids {
+					values = append(values, want.values[row*id:row*(id+1)]...)
+				}
+				before := m.Array.Version()
+				m.Join(nd.RowSparseFromSlices(values, ids, shape))
+				if m.Array.Version() != before {
+					t.Fatal("Join counts as a change of values")
+				}
 			case 0:
 				before := m.Array.Version()
 				m.Touch(nd.FromSlice(append(ids, ids...)))
