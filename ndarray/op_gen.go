@@ -1320,6 +1320,11 @@ type (
 	//
 	//   - Shape []int: shape of the output; required
 	ScatterNDParams = index.ScatterNDParams
+	// ScatterReduceParams holds the parameters of ScatterReduceND.
+	//
+	//   - Reduction string: how an update and the element at its place become the new element; one
+	//     of set, add, mul, max, min, set by default
+	ScatterReduceParams = index.ScatterReduceParams
 	// SequenceMaskParams holds the parameters of SequenceMask.
 	//
 	//   - UseSequenceLength bool: each sequence has its own length, given by the input
@@ -1623,6 +1628,10 @@ var (
 	opBilinearResize2D                      = op.Lookup("_contrib_BilinearResize2D")
 	opBilinearSampler                       = op.Lookup("BilinearSampler")
 	opBipartiteMatching                     = op.Lookup("_contrib_bipartite_matching")
+	opBitwiseAnd                            = op.Lookup("_npi_bitwise_and")
+	opBitwiseNot                            = op.Lookup("_npi_bitwise_not")
+	opBitwiseOr                             = op.Lookup("_npi_bitwise_or")
+	opBitwiseXor                            = op.Lookup("_npi_bitwise_xor")
 	opBlockGrad                             = op.Lookup("BlockGrad")
 	opBooleanMask                           = op.Lookup("_contrib_boolean_mask")
 	opBoxDecode                             = op.Lookup("_contrib_box_decode")
@@ -1933,6 +1942,7 @@ var (
 	opScatterMinusScalar                    = op.Lookup("_scatter_minus_scalar")
 	opScatterND                             = op.Lookup("scatter_nd")
 	opScatterPlusScalar                     = op.Lookup("_scatter_plus_scalar")
+	opScatterReduceND                       = op.Lookup("ScatterReduceND")
 	opScatterSetND                          = op.Lookup("_scatter_set_nd")
 	opSequenceLast                          = op.Lookup("SequenceLast")
 	opSequenceMask                          = op.Lookup("SequenceMask")
@@ -2351,6 +2361,37 @@ func BilinearSampler(data, grid *Array, p BilinearSamplerParams) *Array {
 //   - TopK: matching ends after topk + 1 matches; -1: no limit; -1 by default
 func BipartiteMatching(data *Array, p BipartiteMatchingParams) []*Array {
 	return applyMany(opBipartiteMatching, p, nil, nil, data)
+}
+
+// BitwiseAnd computes the bits that a and b have for integers or booleans that broadcast: aligned
+// at their last axes, extents of one and missing axes repeat.
+//
+// MXNet's name is _npi_bitwise_and.
+func BitwiseAnd(lhs, rhs *Array) *Array {
+	return apply1(opBitwiseAnd, op.NoParams{}, lhs, rhs)
+}
+
+// BitwiseNot turns every bit of integers around; booleans become their opposites.
+//
+// MXNet's name is _npi_bitwise_not.
+func BitwiseNot(data *Array) *Array {
+	return apply1(opBitwiseNot, op.NoParams{}, data)
+}
+
+// BitwiseOr computes the bits that a or b has for integers or booleans that broadcast: aligned at
+// their last axes, extents of one and missing axes repeat.
+//
+// MXNet's name is _npi_bitwise_or.
+func BitwiseOr(lhs, rhs *Array) *Array {
+	return apply1(opBitwiseOr, op.NoParams{}, lhs, rhs)
+}
+
+// BitwiseXor computes the bits in which a and b differ for integers or booleans that broadcast:
+// aligned at their last axes, extents of one and missing axes repeat.
+//
+// MXNet's name is _npi_bitwise_xor.
+func BitwiseXor(lhs, rhs *Array) *Array {
+	return apply1(opBitwiseXor, op.NoParams{}, lhs, rhs)
 }
 
 // BlockGrad returns data and stops the gradient: no gradient flows to data.
@@ -6008,6 +6049,21 @@ func ScatterND(data, indices *Array, p ScatterNDParams) *Array {
 //     float64 (switches is_int off)
 func ScatterPlusScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opScatterPlusScalar, p, data)
+}
+
+// ScatterReduceND joins updates with the elements of data at the places that indices names as
+// in GatherND. Updates for one place are taken in their order; with set the last one stays.
+//
+// The gradient of max and min goes to one element: data, or the first update that has the value.
+//
+// Its gradient has no gradient in turn: it jumps where elements are equal, and products have
+// quotients.
+//
+// Parameters:
+//   - Reduction: how an update and the element at its place become the new element; one of set,
+//     add, mul, max, min, set by default
+func ScatterReduceND(data, indices, updates *Array, p ScatterReduceParams) *Array {
+	return apply1(opScatterReduceND, p, data, indices, updates)
 }
 
 // ScatterSetND is lhs with the elements of rhs written at the places that indices names as in

@@ -1321,6 +1321,11 @@ type (
 	//
 	//   - Shape []int: shape of the output; required
 	ScatterNDParams = index.ScatterNDParams
+	// ScatterReduceParams holds the parameters of ScatterReduceND.
+	//
+	//   - Reduction string: how an update and the element at its place become the new element; one
+	//     of set, add, mul, max, min, set by default
+	ScatterReduceParams = index.ScatterReduceParams
 	// SequenceMaskParams holds the parameters of SequenceMask.
 	//
 	//   - UseSequenceLength bool: each sequence has its own length, given by the input
@@ -1625,6 +1630,10 @@ var (
 	opBilinearResize2D                      = op.Lookup("_contrib_BilinearResize2D")
 	opBilinearSampler                       = op.Lookup("BilinearSampler")
 	opBipartiteMatching                     = op.Lookup("_contrib_bipartite_matching")
+	opBitwiseAnd                            = op.Lookup("_npi_bitwise_and")
+	opBitwiseNot                            = op.Lookup("_npi_bitwise_not")
+	opBitwiseOr                             = op.Lookup("_npi_bitwise_or")
+	opBitwiseXor                            = op.Lookup("_npi_bitwise_xor")
 	opBlockGrad                             = op.Lookup("BlockGrad")
 	opBooleanMask                           = op.Lookup("_contrib_boolean_mask")
 	opBoxDecode                             = op.Lookup("_contrib_box_decode")
@@ -1938,6 +1947,7 @@ var (
 	opScatterMinusScalar                    = op.Lookup("_scatter_minus_scalar")
 	opScatterND                             = op.Lookup("scatter_nd")
 	opScatterPlusScalar                     = op.Lookup("_scatter_plus_scalar")
+	opScatterReduceND                       = op.Lookup("ScatterReduceND")
 	opScatterSetND                          = op.Lookup("_scatter_set_nd")
 	opSequenceLast                          = op.Lookup("SequenceLast")
 	opSequenceMask                          = op.Lookup("SequenceMask")
@@ -2350,6 +2360,37 @@ func BilinearSampler(data, grid *Symbol, p BilinearSamplerParams, opts ...Option
 //   - TopK: matching ends after topk + 1 matches; -1: no limit; -1 by default
 func BipartiteMatching(data *Symbol, p BipartiteMatchingParams, opts ...Option) *Symbol {
 	return compose(opBipartiteMatching, p, opts, data)
+}
+
+// BitwiseAnd computes the bits that a and b have for integers or booleans that broadcast: aligned
+// at their last axes, extents of one and missing axes repeat.
+//
+// MXNet's name is _npi_bitwise_and.
+func BitwiseAnd(lhs, rhs *Symbol, opts ...Option) *Symbol {
+	return compose(opBitwiseAnd, op.NoParams{}, opts, lhs, rhs)
+}
+
+// BitwiseNot turns every bit of integers around; booleans become their opposites.
+//
+// MXNet's name is _npi_bitwise_not.
+func BitwiseNot(data *Symbol, opts ...Option) *Symbol {
+	return compose(opBitwiseNot, op.NoParams{}, opts, data)
+}
+
+// BitwiseOr computes the bits that a or b has for integers or booleans that broadcast: aligned at
+// their last axes, extents of one and missing axes repeat.
+//
+// MXNet's name is _npi_bitwise_or.
+func BitwiseOr(lhs, rhs *Symbol, opts ...Option) *Symbol {
+	return compose(opBitwiseOr, op.NoParams{}, opts, lhs, rhs)
+}
+
+// BitwiseXor computes the bits in which a and b differ for integers or booleans that broadcast:
+// aligned at their last axes, extents of one and missing axes repeat.
+//
+// MXNet's name is _npi_bitwise_xor.
+func BitwiseXor(lhs, rhs *Symbol, opts ...Option) *Symbol {
+	return compose(opBitwiseXor, op.NoParams{}, opts, lhs, rhs)
 }
 
 // BlockGrad returns data and stops the gradient: no gradient flows to data.
@@ -6036,6 +6077,21 @@ func ScatterND(data, indices *Symbol, p ScatterNDParams, opts ...Option) *Symbol
 //     float64 (switches is_int off)
 func ScatterPlusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opScatterPlusScalar, p, opts, data)
+}
+
+// ScatterReduceND joins updates with the elements of data at the places that indices names as
+// in GatherND. Updates for one place are taken in their order; with set the last one stays.
+//
+// The gradient of max and min goes to one element: data, or the first update that has the value.
+//
+// Its gradient has no gradient in turn: it jumps where elements are equal, and products have
+// quotients.
+//
+// Parameters:
+//   - Reduction: how an update and the element at its place become the new element; one of set,
+//     add, mul, max, min, set by default
+func ScatterReduceND(data, indices, updates *Symbol, p ScatterReduceParams, opts ...Option) *Symbol {
+	return compose(opScatterReduceND, p, opts, data, indices, updates)
 }
 
 // ScatterSetND is lhs with the elements of rhs written at the places that indices names as in
