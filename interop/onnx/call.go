@@ -78,10 +78,13 @@ func (c *call) wanted() int {
 func (c *call) attrs() {
 	c.attr = map[string]*onnxpb.AttributeProto{}
 	for _, a := range c.node.GetAttribute() {
-		if a.GetRefAttrName() != "" {
-			c.fail("attribute %q refers to an attribute of a function", a.GetName())
+		name := a.GetName()
+		if from := a.GetRefAttrName(); from != "" {
+			if a = c.scope.attr(from); a == nil {
+				continue // the default of the operator holds
+			}
 		}
-		c.attr[a.GetName()] = a
+		c.attr[name] = a
 	}
 }
 

@@ -22,6 +22,11 @@ const (
 	// addition to foldPerByte bytes for each byte of the file.
 	foldLimit   = 32 << 20
 	foldPerByte = 2
+	// mostNodes is the greatest number of nodes that are imported, counted in each step of a loop
+	// that is imported step by step, and in each call of a function.
+	mostNodes = 1 << 20
+	// mostCalls is the greatest depth of calls of functions.
+	mostCalls = 32
 )
 
 // importing is the state of one import.
@@ -33,15 +38,22 @@ type importing struct {
 	fixed    map[*op.Node]*nd.Array // constants by their variables
 	names    map[string]bool        // names of variables in use
 	budget   int                    // bytes that folding may still make
+	nodes    int                    // nodes that have been imported, those of each step of loops
+	depth    int                    // calls of functions under way
+	local    map[string]*onnxpb.FunctionProto
 }
 
 // scope has the values of names in a graph and in the graphs around it.
 type scope struct {
 	outer  *scope
 	values map[string]*value
+	// The attributes of the call of a function whose nodes these are, and its inputs that the call
+	// leaves out.
+	attrs  map[string]*onnxpb.AttributeProto
+	absent map[string]bool
 }
 
-func newScope(outer *scope) *scope { return &scope{outer, map[string]*value{}} }
+func newScope(outer *scope) *scope { return &scope{outer: outer, values: map[string]*value{}} }
 
 func (s *scope) find(name string) *value {
 	for ; s != nil; s = s.outer {
@@ -77,7 +89,7 @@ func (im *importing) model(g *onnxpb.GraphProto) (m *Model, err error) {
 	if m.Inputs, err = im.inputs(g, top); err != nil {
 		return nil, err
 	}
-	if err := im.run(g, top); err != nil {
+	if err := im.run(g.GetNode(), top); err != nil {
 		return nil, err
 	}
 	var outs []*sym.Symbol
@@ -128,12 +140,18 @@ func (im *importing) finish(m *Model, s *sym.Symbol) error {
 func (im *importing) checkOperators(g *onnxpb.GraphProto) error {
 	missing, first := map[string]int{}, map[string]string{}
 	var names []string
-	var walk func(g *onnxpb.GraphProto)
-	walk = func(g *onnxpb.GraphProto) {
-		for _, n := range g.GetNode() {
+	var walk func(nodes []*onnxpb.NodeProto)
+	seen := map[*onnxpb.FunctionProto]bool{}
+	walk = func(nodes []*onnxpb.NodeProto) {
+		for _, n := range nodes {
 			domain := mainDomain(n.GetDomain())
 			key := qualified(domain, n.GetOpType())
-			if _, ok := table[key]; !ok {
+			if f := im.function(n); f != nil {
+				if !seen[f] {
+					seen[f] = true
+					walk(f.GetNode())
+				}
+			} else if _, ok := table[key]; !ok {
 				key = fmt.Sprintf("%s (opset %d)", key, im.versions[domain])
 				if missing[key]++; missing[key] == 1 {
 					names, first[key] = append(names, key), nodeName(n)
@@ -141,12 +159,12 @@ func (im *importing) checkOperators(g *onnxpb.GraphProto) error {
 			}
 			for _, a := range n.GetAttribute() {
 				for _, inner := range file.Graphs(a) {
-					walk(inner)
+					walk(inner.GetNode())
 				}
 			}
 		}
 	}
-	walk(g)
+	walk(g.GetNode())
 	if len(names) == 0 {
 		return nil
 	}
@@ -356,8 +374,8 @@ func (im *importing) constant(name string, a *nd.Array, shape dtype.Shape) *valu
 }
 
 // run imports the nodes of a graph in their order, which ONNX demands to be topological.
-func (im *importing) run(g *onnxpb.GraphProto, sc *scope) error {
-	for _, n := range g.GetNode() {
+func (im *importing) run(nodes []*onnxpb.NodeProto, sc *scope) error {
+	for _, n := range nodes {
 		if err := im.node(n, sc); err != nil {
 			domain := mainDomain(n.GetDomain())
 			return fmt.Errorf("%s at node %s (opset %d): %w", qualified(domain, n.GetOpType()),
@@ -369,17 +387,24 @@ func (im *importing) run(g *onnxpb.GraphProto, sc *scope) error {
 
 // node imports one node.
 func (im *importing) node(n *onnxpb.NodeProto, sc *scope) error {
+	if im.nodes++; im.nodes > mostNodes {
+		return fmt.Errorf("more than %d nodes, counted in each step of loops and each call of "+
+			"functions", mostNodes)
+	}
 	domain := mainDomain(n.GetDomain())
 	row := table[qualified(domain, n.GetOpType())]
 	c := &call{im: im, node: n, scope: sc, version: im.versions[domain]}
 	for _, name := range n.GetInput() {
 		var v *value
 		if name != "" {
-			if v = sc.find(name); v == nil {
+			if v = sc.find(name); v == nil && !sc.leftOut(name) {
 				return fmt.Errorf("input %q has no value before the node", name)
 			}
 		}
 		c.in = append(c.in, v)
+	}
+	if f := im.function(n); f != nil {
+		return c.call(f)
 	}
 	for i := range row.inputs {
 		if i >= len(c.in) || c.in[i] == nil {

@@ -130,18 +130,24 @@ func lastFirst(s *sym.Symbol, rank int) *sym.Symbol {
 	return sym.Transpose(s, sym.TransposeParams{Axes: axes})
 }
 
-// replaces checks that a node writes and does not add.
-func replaces(c *call) bool {
-	if r := c.text("reduction", "none"); r != "none" {
-		c.fail("reduction %q is not imported", r)
+// scattering returns the parameters of a scatter: how updates join the elements of the data.
+func scattering(c *call) sym.ScatterReduceParams {
+	r := c.text("reduction", "none")
+	switch r {
+	case "none":
+		r = "set"
+	case "add", "mul", "max", "min":
+	default:
+		c.fail("reduction %q, want none, add, mul, max or min", r)
 	}
-	return c.err == nil
+	return sym.ScatterReduceParams{Reduction: r}
 }
 
 func scatterElements(c *call) []*sym.Symbol {
 	v := c.in[0]
 	a := c.axis(c.num("axis", 0), v.rank())
-	if !replaces(c) {
+	p := scattering(c)
+	if c.err != nil {
 		return nil
 	}
 	places := flatIndex(c, v.shape, c.in[1], a)
@@ -149,22 +155,21 @@ func scatterElements(c *call) []*sym.Symbol {
 		return nil
 	}
 	n := c.in[1].size()
-	s := sym.ScatterSetND(c.reshape(c.x(0), dtype.Shape{v.size()}),
-		c.reshape(c.x(2), dtype.Shape{n}), c.reshape(places, dtype.Shape{1, n}),
-		sym.ScatterNDParams{Shape: []int{v.size()}})
+	s := sym.ScatterReduceND(c.reshape(c.x(0), dtype.Shape{v.size()}),
+		c.reshape(places, dtype.Shape{1, n}), c.reshape(c.x(2), dtype.Shape{n}), p)
 	return out(c.reshape(s, v.shape))
 }
 
 func scatterND(c *call) []*sym.Symbol {
-	v, ids := c.in[0], c.in[1]
-	if !replaces(c) {
+	ids, p := c.in[1], scattering(c)
+	if c.err != nil {
 		return nil
 	}
 	if ids.rank() == 0 {
 		return c.fail("indices of shape %v, want at least one axis", ids.shape)
 	}
-	return out(sym.ScatterSetND(c.x(0), c.x(2), lastFirst(cast(c.x(1), dtype.Int64), ids.rank()),
-		sym.ScatterNDParams{Shape: v.shape}))
+	return out(sym.ScatterReduceND(c.x(0), lastFirst(cast(c.x(1), dtype.Int64), ids.rank()),
+		c.x(2), p))
 }
 
 func topK(c *call) []*sym.Symbol {

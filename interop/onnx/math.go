@@ -21,6 +21,8 @@ var mathRows = map[string]row{
 	"Pow": {2, pow}, "Mod": {2, mod}, "BitShift": {2, bitShift},
 	"Max": variadic(sym.BroadcastMaximum), "Min": variadic(sym.BroadcastMinimum),
 	"Sum": variadic(sym.BroadcastAdd), "Mean": {1, mean},
+	"BitwiseAnd": pairwise(sym.BitwiseAnd), "BitwiseOr": pairwise(sym.BitwiseOr),
+	"BitwiseXor": pairwise(sym.BitwiseXor), "BitwiseNot": unary(sym.BitwiseNot),
 }
 
 // unary makes a row of a function of elements.

@@ -62,11 +62,14 @@ func parse(data []byte, root *os.Root, opts []Option) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := opsets(model)
+	versions, err := opsets(model.GetOpsetImport())
 	if err != nil {
 		return nil, err
 	}
 	im := newImport(versions, root, len(data), opts)
+	if im.local, err = functions(model); err != nil {
+		return nil, err
+	}
 	return im.model(model.Graph)
 }
 
@@ -85,9 +88,9 @@ func Tensor(data []byte) (*nd.Array, dtype.Shape, error) {
 }
 
 // opsets returns the versions of the operator sets by domain; the main domain is "".
-func opsets(model *onnxpb.ModelProto) (map[string]int, error) {
+func opsets(imports []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
 	versions := map[string]int{}
-	for _, o := range model.GetOpsetImport() {
+	for _, o := range imports {
 		versions[mainDomain(o.GetDomain())] = int(o.GetVersion())
 	}
 	v, ok := versions[""]

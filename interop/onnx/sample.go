@@ -266,10 +266,88 @@ func roiAlign(c *call) []*sym.Symbol {
 	if n := c.num("sampling_ratio", 0); n > 0 {
 		p.SampleRatio = sym.Some(n)
 	}
-	if c.text("mode", "avg") != "avg" {
-		return c.fail("mode %q, want avg", c.text("mode", "avg"))
+	switch mode := c.text("mode", "avg"); mode {
+	case "avg":
+	case "max":
+		return roiMax(c, p)
+	default:
+		return c.fail("mode %q, want avg or max", mode)
 	}
 	rows := sym.Concat([]*sym.Symbol{c.reshape(cast(c.x(2), rois.typ),
 		dtype.Shape{rois.shape[0], 1}), c.x(1)}, sym.ConcatParams{Dim: sym.Some(1)})
 	return out(sym.ROIAlign(c.x(0), rows, p))
+}
+
+// roiMax takes, over the samples of a part, the greatest share that an element has in a sample.
+func roiMax(c *call, p sym.ROIAlignParams) []*sym.Symbol {
+	data, count := c.in[0].shape, c.in[1].shape[0]
+	n, ok := p.SampleRatio.Get()
+	if !ok || n > 1<<6 || min(p.PooledSize[0], p.PooledSize[1]) < 1 ||
+		max(p.PooledSize[0], p.PooledSize[1]) > 1<<10 {
+		return c.fail("mode max with sampling_ratio %d and an output of %v, want a fixed number of "+
+			"samples", c.num("sampling_ratio", 0), p.PooledSize)
+	}
+	regions := sym.MulScalar(c.x(1), sym.ScalarParams{Scalar: p.SpatialScale})
+	if p.Aligned {
+		regions = plus(regions, -0.5)
+	}
+	images := c.reshape(cast(c.x(2), dtype.Int64), dtype.Shape{count, 1, 1})
+	parts := dtype.Shape(p.PooledSize)
+	var most *sym.Symbol
+	for sample := range n * n {
+		at := [2]int{sample / n, sample % n}
+		var axes [2][]tap
+		var inside *sym.Symbol
+		for i := range axes {
+			x := roiPlaces(c, regions, i, parts, (float64(at[i])+0.5)/float64(n), p.Aligned)
+			near := sym.ElemwiseMul(sym.GreaterEqualScalar(x, sym.ScalarParams{Scalar: -1}),
+				sym.LesserEqualScalar(x, sym.ScalarParams{Scalar: float64(data[2+i])}))
+			if inside == nil {
+				inside = near
+			} else {
+				inside = sym.ElemwiseMul(inside, near)
+			}
+			axes[i] = clamped(x, data[2+i])
+		}
+		eachCombination(axes[:], func(taps []tap) {
+			one := [][]tap{{taps[0]}, {taps[1]}}
+			s := sym.BroadcastMul(combine(c, c.x(0), data, one, images),
+				cast(inside, c.in[0].typ))
+			if most == nil {
+				most = s
+			} else {
+				most = sym.BroadcastMaximum(most, s)
+			}
+		})
+	}
+	shape := slices.Concat(dtype.Shape{count, data[1]}, parts)
+	return out(c.reshape(sym.Transpose(most, sym.TransposeParams{Axes: []int{0, 2, 1}}), shape))
+}
+
+// roiPlaces returns the coordinates along an axis of the samples at a share of each part, of shape
+// (regions, parts, 1). Axis 0 is that of the height.
+func roiPlaces(c *call, regions *sym.Symbol, axis int, parts dtype.Shape, share float64,
+	aligned bool) *sym.Symbol {
+	begin := cut(regions, 1, 1-axis, 2-axis)
+	size := sym.ElemwiseSub(cut(regions, 1, 3-axis, 4-axis), begin)
+	if !aligned {
+		size = atLeast(size, 1)
+	}
+	list := make([]float64, parts.Size())
+	for i := range list {
+		k := [2]int{i / parts[1], i % parts[1]}[axis]
+		list[i] = (float64(k) + share) / float64(parts[axis])
+	}
+	x := sym.BroadcastAdd(begin, sym.BroadcastMul(size, c.numbers(c.in[1].typ, list, 1, len(list))))
+	return c.reshape(x, dtype.Shape{c.in[1].shape[0], len(list), 1})
+}
+
+// clamped weighs the two elements beside places of an axis of extent d; places outside of the
+// centres of the outermost elements are moved there.
+func clamped(x *sym.Symbol, d int) []tap {
+	x = sym.Clip(x, sym.ClipParams{AMax: float64(d - 1)})
+	base := sym.BlockGrad(sym.Floor(x))
+	t := sym.ElemwiseSub(x, base)
+	return []tap{{base, sym.RMinusScalar(t, sym.ScalarParams{Scalar: 1})},
+		{atMost(plus(base, 1), float64(d-1)), t}}
 }

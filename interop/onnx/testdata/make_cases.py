@@ -156,3 +156,34 @@ case("momentum", [n("Momentum", ["r", "t", "x", "g", "v"], ["y", "z"], domain=tr
 case("features", [n("ArrayFeatureExtractor", ["x", "i"], ["e"], domain="ai.onnx.ml"),
                   n("Binarizer", ["e"], ["y"], domain="ai.onnx.ml", threshold=.1)],
      {"x": f32(3, 5), "i": i64(4, 0)}, domains=(("ai.onnx.ml", 3),))
+
+
+def body(ins, nodes, outs):
+    return h.make_graph(nodes, "body", [h.make_tensor_value_info(i, t, s) for i, t, s in ins],
+                        [h.make_empty_tensor_value_info(o) for o in outs])
+
+
+step = [("i", T.INT64, []), ("go", T.BOOL, []), ("s", T.FLOAT, [2, 3])]
+case("loop_state", [n("Loop", ["n", "t", "x"], ["y"],
+                      body=body(step, [n("Identity", ["go"], ["more"]), n("Tanh", ["s"], ["t"]),
+                                       n("MatMul", ["t", "w"], ["o"])], ["more", "o"]))],
+     {"x": f32(2, 3)}, [("n", i64(4)[0]), ("t", np.array(True)), ("w", f32(3, 3))])
+case("loop_slices", [n("Loop", ["n", "t", "x"], ["y"],
+                       body=body(step[:2] + [("s", T.FLOAT, [2])],
+                                 [n("Identity", ["go"], ["more"]), n("Gather", ["w", "i"], ["g"]),
+                                  n("Unsqueeze", ["i", "z"], ["b"]), n("Add", ["b", "two"], ["e"]),
+                                  n("Slice", ["w", "b", "e"], ["c"]),
+                                  n("ReduceMean", ["c"], ["a"], axes=[0], keepdims=0),
+                                  n("Add", ["s", "g"], ["p"]), n("Mul", ["p", "a"], ["o"])],
+                                 ["more", "o"]))],
+     {"x": f32(2)}, [("n", i64(3)[0]), ("t", np.array(True)), ("w", f32(5, 2)), ("z", i64(0)),
+                     ("two", i64(2))])
+for kind in ("add", "mul", "max", "min"):
+    case("scatter_" + kind, [n("ScatterND", ["x", "i", "u"], ["y"], reduction=kind)],
+         {"x": f32(4, 3), "i": rng.integers(0, 4, (5, 1)), "u": f32(5, 3)}, opset=18)
+case("bits", [n("BitwiseAnd", ["a", "b"], ["c"]), n("BitwiseNot", ["c"], ["d"]),
+              n("BitwiseXor", ["d", "a"], ["y"])],
+     {"a": rng.integers(-99, 99, (2, 3)), "b": rng.integers(-99, 99, (3,))}, opset=18)
+case("roi_align_max", [n("RoiAlign", ["x", "r", "b"], ["y"], output_height=3, output_width=2,
+                         sampling_ratio=2, mode="max")],
+     {"x": x, "r": np.array([[0, 0, 4, 5], [-3, 2, 3, 7]], np.float32), "b": i64(1, 0)})

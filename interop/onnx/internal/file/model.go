@@ -30,6 +30,12 @@ func Decode(data []byte) (*onnxpb.ModelProto, error) {
 	if err := checkGraph(model.Graph, 0, &count); err != nil {
 		return nil, err
 	}
+	for _, f := range model.GetFunctions() {
+		g := &onnxpb.GraphProto{Name: f.Name, Node: f.GetNode()}
+		if err := checkGraph(g, 0, &count); err != nil {
+			return nil, err
+		}
+	}
 	return model, nil
 }
 
