@@ -47,6 +47,7 @@ func init() {
 type jobCase struct {
 	Folder  string // of the files of Resume, of results and of marks
 	Workers bool   // the workers run the optimizer
+	Table   bool   // the network begins with a row_sparse table
 	Every   int    // steps after which Save is called; 0: there is no Resume
 	Kill    int    // step at which worker Rank is killed; 0: nobody is
 	Rank    int
@@ -59,8 +60,13 @@ const jobSteps = 11
 func (c *jobCase) work(ctx context.Context) error {
 	rank := kvstore.JobOf(ctx).Rank()
 	nd.SetSeed(uint64(4 + rank))
-	net := gluon.New(nn.Sequential{&nn.Dense{Units: 8, Activation: "tanh"}, &nn.BatchNorm{},
-		&nn.Dropout{Rate: 0.3}, &nn.Dense{Units: 2}})
+	layers := nn.Sequential{&nn.Dense{Units: 8, Activation: "tanh"}, &nn.BatchNorm{},
+		&nn.Dropout{Rate: 0.3}, &nn.Dense{Units: 2}}
+	if c.Table {
+		layers = append(nn.Sequential{&pointTable{&nn.Embedding{Rows: tableWords, Units: 3,
+			SparseWeight: true, WeightInit: initializer.Uniform{Scale: 1}}}}, layers...)
+	}
+	net := gluon.New(layers)
 	if err := net.Init(initializer.Xavier{}, gluon.Seed(1)); err != nil {
 		return err
 	}
@@ -97,6 +103,13 @@ func (c *jobCase) work(ctx context.Context) error {
 		}
 	}
 	return c.finish(rank, net, tr, acc)
+}
+
+// pointTable looks up numbers that points from -1 to 1 are rounded to.
+type pointTable struct{ Table *nn.Embedding }
+
+func (b *pointTable) Forward(x *nd.Array) *nd.Array {
+	return b.Table.Forward(nd.Floor(x.AddScalar(1).MulScalar(tableWords / 2)))
 }
 
 // step trains on a batch.
@@ -147,12 +160,12 @@ func (c *jobCase) die(rank int, tr *gluon.Trainer, when string) {
 // with parameters of later ones.
 func (c *jobCase) finish(rank int, net *gluon.Net, tr *gluon.Trainer, acc metric.Metric) error {
 	text := ""
-	for name, p := range net.Params().All() {
-		v, err := p.Data().Float64s()
-		if err != nil {
-			return err
-		}
-		text += fmt.Sprintln(name, v)
+	values, err := contents(net)
+	if err != nil {
+		return err
+	}
+	for name := range net.Params().All() {
+		text += fmt.Sprintln(name, values[name])
 	}
 	text += fmt.Sprintln(tr.Steps(), tr.LearningRate(), nd.RandomState())
 	if c.Every == 1 {
@@ -224,8 +237,8 @@ func (c jobCase) endAll(ctx context.Context, t *testing.T, text string) {
 
 // A job with snapshots whose processes all end continues from the last snapshot, bit for bit.
 func TestResumeOfJob(t *testing.T) {
-	for name, c := range map[string]jobCase{"servers": {Every: 3}, "workers": {Every: 1,
-		Workers: true}} {
+	for name, c := range map[string]jobCase{"servers": {Every: 3}, "table": {Every: 3, Table: true},
+		"workers": {Every: 1, Workers: true}} {
 		t.Run(name, func(t *testing.T) {
 			want := c.run(t)
 			c.Kill, c.When = 7, "all"
@@ -248,6 +261,9 @@ func TestResumeInJob(t *testing.T) {
 		"servers, rarely saved": {jobCase{Every: 4}, []jobCase{{Kill: 3, When: "after"},
 			{Kill: 7, When: "after", Rank: 1}}},
 		"servers without Resume": {jobCase{}, []jobCase{{Kill: 5, When: "after", Rank: 1}}},
+		"table": {jobCase{Every: 1, Table: true}, []jobCase{{Kill: 5, When: "after"},
+			{Kill: 7, When: "before", Rank: 1}}},
+		"table without Resume": {jobCase{Table: true}, []jobCase{{Kill: 5, When: "after", Rank: 1}}},
 		"workers": {jobCase{Every: 1, Workers: true}, []jobCase{{Kill: 1, When: "after"},
 			{Kill: 5, When: "after", Rank: 1}, {Kill: 6, When: "saved"},
 			{Kill: 7, When: "before"}}},
@@ -255,7 +271,7 @@ func TestResumeInJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := c.job.run(t)
 			for _, k := range c.kills {
-				k.Every, k.Workers = c.job.Every, c.job.Workers
+				k.Every, k.Workers, k.Table = c.job.Every, c.job.Workers, c.job.Table
 				if got := k.run(t); got != want {
 					t.Errorf("%+v:\n%s\nwant\n%s", k, got, want)
 				}

@@ -102,6 +102,7 @@ func (t *Trainer) catchUp(kv *kvstore.KV) error {
 
 // repeat takes the place of a step for a worker that is behind: the store has its gradients.
 func (t *Trainer) repeat() error {
+	t.core.Store().EndBatch()
 	if t.behind--; t.behind > 0 {
 		return nil
 	}

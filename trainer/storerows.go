@@ -43,7 +43,7 @@ type storedRows struct {
 	made    *rows.Init // nil: the parameter has values
 	alone   bool       // see RowUse
 	present []int64    // rows that have been pulled for the present batch
-	pushed  bool       // a gradient has been pushed since the last PullRows
+	pushed  bool       // the batch of the last PullRows has ended
 	next    []int64    // rows that PullAhead was given; nil: it has not been called
 	rest    []int64    // rows among next that have not been pulled yet
 	// row_sparse arrays on the way to the parameter, made at the first use: rows that were pulled
@@ -230,6 +230,16 @@ func (s *Store) PullRows(name string, ids []int64) error {
 		parts = append(parts, r.ahead)
 	}
 	return k.take(parts)
+}
+
+// EndBatch tells the store that the next PullRows is for another batch, though no
+// gradient has been pushed: this worker repeats a step.
+func (s *Store) EndBatch() {
+	for i := range s.keys {
+		if r := s.keys[i].rows; r != nil {
+			r.pushed = true
+		}
+	}
 }
 
 // AddRows is PullRows for rows that the present batch reads, too: a row_sparse parameter keeps the
