@@ -28,6 +28,10 @@ type Source struct {
 	// Stored are the storage types of the arrays of gradients that are not dense, by the names of
 	// arguments. Such a gradient is written, not added.
 	Stored map[string]op.Storage
+
+	// Values are the storage types of the arrays of variables that are not dense, by name. Operators
+	// that gather rows read them; all other values are dense.
+	Values map[string]op.Storage
 }
 
 // Options say how a graph is compiled. The zero value compiles for inference on the processor, with

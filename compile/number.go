@@ -57,6 +57,10 @@ func (u *Unit) describe() error {
 			}
 			p.Descs = append(p.Descs, op.Plain(u.Facts.Types[e], u.Facts.Shapes[e]))
 		}
+		if s := u.src.Values[n.Name]; n.IsVar() && s != op.Dense {
+			d := &p.Descs[len(p.Descs)-1]
+			*d = op.Stored(s, d.DType, d.Shape)
+		}
 	}
 	for _, g := range u.Grads {
 		if s := u.src.Stored[g.Arg]; s != op.Dense {

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 
 	"gomx/compile"
 	"gomx/device"
@@ -58,10 +59,11 @@ func (c *Config) storage(n *Net) error {
 	return nil
 }
 
-// planned reports whether the graph can be compiled although gradients are sparse: all other values
-// are dense, and the gradients are written.
+// planned reports whether the graph can be compiled although arrays are sparse: operators of a Func
+// gather rows of row_sparse variables, all other values are dense, and the gradients are written.
 func (c *Config) planned(n *Net) bool {
-	if len(c.stored.vars) > 0 || c.stored.composed || len(graph.Stored(n.Outputs, c.stored.of)) > 0 {
+	if c.stored.composed || len(c.stored.vars) > 0 && c.lent == nil ||
+		!Gathered(n.Outputs, c.stored.of) {
 		return false
 	}
 	for name := range c.stored.grads {
@@ -70,6 +72,34 @@ func (c *Config) planned(n *Net) bool {
 		}
 	}
 	return c.Device.Kind == device.KindCPU && len(c.Group2Ctx) == 0
+}
+
+// Gathered reports whether all sparse values of a graph are row_sparse variables, and only
+// operators that have a kernel for them and gather their rows read them. Such a graph can be
+// compiled: the gradients of these operators do not read the variables. Vars gives the storage
+// types of variables.
+func Gathered(outs []op.Entry, vars func(v *op.Node) op.Storage) bool {
+	known := graph.Stored(outs, vars)
+	for e, t := range known {
+		if !e.Node.IsVar() || t != op.RowSparse || slices.Contains(outs, e) {
+			return false
+		}
+	}
+	for _, n := range op.Topo(outs) {
+		in := make([]op.Storage, len(n.In))
+		for k, e := range n.In {
+			if in[k] = known[e]; in[k] != op.Dense && !slices.Contains(n.Op.Gathers, k) {
+				return false
+			}
+		}
+		if op.AllDense(in) {
+			continue
+		}
+		if _, ok := n.Op.OutStorage(n.Params, in); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // of returns the storage type of a variable.

@@ -175,10 +175,14 @@ func (c *compiled) sparse(in []*nd.Array) string {
 		}
 	}
 	var sparse []op.Entry
-	for i, k := range c.graph.Captured {
-		if s := k.Array.Storage(); s != nd.Dense {
-			return fmt.Sprintf("the array %s is %v", k.Node.Name, s)
+	if !exec.Gathered(c.graph.Outputs, c.storage) {
+		for _, k := range c.graph.Captured {
+			if s := k.Array.Storage(); s != nd.Dense {
+				return fmt.Sprintf("the array %s is %v", k.Node.Name, s)
+			}
 		}
+	}
+	for i, k := range c.graph.Captured {
 		if g := k.Array.Grad(); c.held[i].wanted && g != nil && g.Storage() != nd.Dense {
 			sparse = append(sparse, k.Node.Entry(0))
 		}
@@ -186,12 +190,21 @@ func (c *compiled) sparse(in []*nd.Array) string {
 	if len(sparse) == 0 {
 		return ""
 	}
-	_, composed, err := graph.StoredGradients(c.graph.Outputs, sparse,
-		func(*op.Node) op.Storage { return op.Dense })
+	_, composed, err := graph.StoredGradients(c.graph.Outputs, sparse, c.storage)
 	if composed && err == nil {
 		return "a gradient is a sum of sparse gradients"
 	}
 	return ""
+}
+
+// storage returns the storage type of a variable of the graph.
+func (c *compiled) storage(v *op.Node) op.Storage {
+	for _, k := range c.graph.Captured {
+		if k.Node == v {
+			return k.Array.Storage()
+		}
+	}
+	return op.Dense
 }
 
 // run calls the compiled network and records the call.

@@ -65,8 +65,8 @@ type hybrid struct {
 // its parameters and values that do not change. Reading a value while it is traced is an error that
 // names the line. Random numbers, moving averages, gradients and errors are the same as without
 // Hybridize; so are the results, up to the rounding of fused operators (see [NoFusion]). A call with
-// a sparse array, or with a gradient that is a sum of sparse ones, runs line by line, and a notice
-// says so once.
+// a sparse argument, with a row_sparse parameter that other operators than lookups read, or with a
+// gradient that is a sum of sparse ones, runs line by line, and a notice says so once.
 //
 // A call with an argument on a tape is one recorded step, and all arguments count as being on the
 // tape; gradients are computed for those that have one attached, or depend on an array that has, and

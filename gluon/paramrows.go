@@ -250,8 +250,7 @@ func (c *compiled) reader(i int) *trainer.RowReader {
 	}
 	data := func(v *op.Node) bool { return slices.Contains(c.graph.Inputs, v) }
 	k := c.graph.Captured[i]
-	r, err := trainer.NewRowReader(c.graph.Outputs, k.Node, k.Array.Shape()[0], data,
-		func(*op.Node) op.Storage { return op.Dense })
+	r, err := trainer.NewRowReader(c.graph.Outputs, k.Node, k.Array.Shape()[0], data, c.storage)
 	if err != nil {
 		r = nil
 	}

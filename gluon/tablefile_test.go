@@ -122,6 +122,7 @@ func TestTableLargeFiles(t *testing.T) {
 		if err := net.Init(initializer.Normal{Sigma: 1}); err != nil {
 			t.Fatal(err)
 		}
+		net.Hybridize()
 		return net
 	}
 	net := make()

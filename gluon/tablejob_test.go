@@ -20,6 +20,7 @@ import (
 	"gomx/internal/cluster"
 	"gomx/kvstore"
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gomx/optimizer"
 )
 
@@ -433,5 +434,70 @@ func TestTableLargerThanMemory(t *testing.T) {
 	}
 	if used := resident(t) - before; used > 500<<20 {
 		t.Errorf("%d MiB, want less than 500 MiB", used>>20)
+	}
+}
+
+// TestTableHybrid: a hybridized network that looks rows of a row_sparse table up is compiled, also
+// where it looks them up twice, and returns the same bits as the network that runs line by line. The
+// graph serves rows that have no memory when it is compiled.
+func TestTableHybrid(t *testing.T) {
+	var notices []string
+	old := op.NoticesTo(func(text string) { notices = append(notices, text) })
+	defer func() { op.NoticesTo(old) }()
+	for name, make := range map[string]func() *gluon.Net{
+		"once": func() *gluon.Net { return tableNet(t, true, nil) },
+		"twice, without gradient": func() *gluon.Net {
+			net := gluon.New(&tiedModel{&nn.Embedding{Rows: tableWords, Units: 4,
+				SparseWeight: true}})
+			if err := net.Init(nil); err != nil {
+				t.Fatal(err)
+			}
+			net.Params().SetGradReq(nd.GradNull)
+			return net
+		},
+	} {
+		plain, compiled := make(), make()
+		compiled.Hybridize(gluon.NoFusion())
+		var trainers []*gluon.Trainer
+		for _, net := range []*gluon.Net{plain, compiled} {
+			trainer, err := gluon.NewTrainer(net.Params(), optimizer.Adam{LR: 0.1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			trainers = append(trainers, trainer)
+		}
+		for step := range 6 {
+			x := nd.FromSlice([]float32{float32(step), float32(3 * step), 7}).Reshape(3, 1)
+			var got [][]float32
+			for i, net := range []*gluon.Net{plain, compiled} {
+				y := net.Forward(autograd.Train().Watch(x))
+				got = append(got, floats(t, y))
+				if name == "once" {
+					y.Square().Sum().Backward()
+					if err := trainers[i].Step(3); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got = append(got, floats(t, net.Forward(x.AddScalar(1))))
+			}
+			if !slices.Equal(got[0], got[2]) || !slices.Equal(got[1], got[3]) {
+				t.Fatalf("%s: step %d: %v, want %v", name, step, got[2:], got[:2])
+			}
+		}
+		a, err := contents(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := contents(compiled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, name, b, a)
+		if gluon.Calls(compiled) == 0 {
+			t.Errorf("%s: the network has not been compiled", name)
+		}
+	}
+	if len(notices) != 0 {
+		t.Errorf("notices %q, want none", notices)
 	}
 }
