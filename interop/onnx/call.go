@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gomx/dtype"
+	"gomx/interop/onnx/internal/file"
 	"gomx/interop/onnx/internal/onnxpb"
 	nd "gomx/ndarray"
 	sym "gomx/symbol"
@@ -28,8 +29,9 @@ type call struct {
 	in      []*value
 	attr    map[string]*onnxpb.AttributeProto
 	err     error
-	scalar  bool     // outputs of shape (1) are ONNX's scalars
-	direct  []*value // outputs that exist already: of constants and branches
+	scalar  bool         // outputs of shape (1) are ONNX's scalars
+	direct  []*value     // outputs that exist already: of constants and branches
+	format  *file.Format // format of the outputs; nil: gomx has their type
 }
 
 // fail keeps the first error.
@@ -275,6 +277,9 @@ func (c *call) finish(outs []*sym.Symbol) error {
 		}
 		v := *values[i]
 		v.name = name
+		if c.format != nil {
+			v.format = c.format
+		}
 		c.scope.values[name] = &v
 	}
 	return nil

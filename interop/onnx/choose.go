@@ -93,7 +93,7 @@ type groups struct {
 	count []int // number of slices of each group
 }
 
-// group finds equal slices. The groups have the order of their slices, or of their first occurrence.
+// group finds equal slices. Groups have the order of their slices, or of their first occurrence.
 func group(list [][]float64, sorted bool) groups {
 	order := make([]int, len(list))
 	for i := range order {

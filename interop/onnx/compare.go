@@ -22,8 +22,7 @@ var compareRows = map[string]row{
 	"Where": {3, where},
 	"Cast":  {1, castTo},
 	"CastLike": {2, func(c *call) []*sym.Symbol {
-		c.scalar = c.in[0].rank() == 0
-		return out(cast(c.x(0), c.in[1].typ))
+		return convert(c, c.x(0), c.in[1].format, c.in[1].typ)
 	}},
 }
 
@@ -99,10 +98,10 @@ func (c *call) expand(s *sym.Symbol, shape dtype.Shape) *sym.Symbol {
 
 // castTo converts to the element type of the attribute.
 func castTo(c *call) []*sym.Symbol {
-	c.scalar = c.in[0].rank() == 0
-	t, err := file.ElementType(int32(c.num("to", 0)))
+	code := int32(c.num("to", 0))
+	t, err := file.ElementType(code)
 	if err != nil {
 		return c.fail("attribute \"to\" is %w", err)
 	}
-	return out(cast(c.x(0), t))
+	return convert(c, c.x(0), file.FormatOf(code), t)
 }

@@ -99,7 +99,11 @@ func (im *importing) model(g *onnxpb.GraphProto) (m *Model, err error) {
 			return nil, fmt.Errorf("output %q: no node computes it", o.GetName())
 		}
 		outs = append(outs, im.output(v))
-		m.Outputs = append(m.Outputs, Info{o.GetName(), v.shape, v.typ})
+		info := Info{Name: o.GetName(), Shape: v.shape, Type: v.typ}
+		if v.format != nil {
+			info.Format = v.format.Name
+		}
+		m.Outputs = append(m.Outputs, info)
 	}
 	if len(outs) == 0 {
 		return nil, fmt.Errorf("the graph has no outputs, want at least one")
@@ -217,7 +221,9 @@ func (im *importing) initializers(g *onnxpb.GraphProto, sc *scope) error {
 		if err != nil {
 			return err
 		}
-		sc.values[t.GetName()] = im.constant(t.GetName(), a, shape)
+		v := im.constant(t.GetName(), a, shape)
+		v.format = file.FormatOf(t.GetDataType())
+		sc.values[t.GetName()] = v
 	}
 	return nil
 }
@@ -245,11 +251,13 @@ func (im *importing) inputs(g *onnxpb.GraphProto, sc *scope) ([]Info, error) {
 				return nil, fmt.Errorf("input %q: the value has shape %v and type %v, want %v and "+
 					"%v", info.Name, a.Shape(), a.DType(), file.Stored(info.Shape), info.Type)
 			}
-			sc.values[info.Name] = im.constant(info.Name, a, info.Shape)
+			v := im.constant(info.Name, a, info.Shape)
+			v.format = formatOf(in)
+			sc.values[info.Name] = v
 			continue
 		}
 		v := im.variable(info.Name, info.Shape, info.Type)
-		v.source = info.Name
+		v.source, v.format = info.Name, formatOf(in)
 		sc.values[info.Name] = v
 		list = append(list, info)
 	}
@@ -285,6 +293,9 @@ func (im *importing) input(in *onnxpb.ValueInfoProto) (info Info, open string, e
 	info.Name = in.GetName()
 	if info.Type, err = file.ElementType(t.GetElemType()); err != nil {
 		return info, "", err
+	}
+	if f := formatOf(in); f != nil {
+		info.Format = f.Name
 	}
 	given := im.config.shapes[info.Name]
 	if a := im.config.values[info.Name]; a != nil && t.GetShape() == nil {
@@ -332,6 +343,11 @@ func (im *importing) input(in *onnxpb.ValueInfoProto) (info Info, open string, e
 	}
 	info.Shape, _, err = file.Shape(sizes)
 	return info, "", err
+}
+
+// formatOf returns the format of the elements of an input; nil: gomx has their type.
+func formatOf(in *onnxpb.ValueInfoProto) *file.Format {
+	return file.FormatOf(in.GetType().GetTensorType().GetElemType())
 }
 
 // dimText spells an extent for errors.

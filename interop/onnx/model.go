@@ -13,6 +13,9 @@ type Info struct {
 	Name  string
 	Shape dtype.Shape // ONNX's shape: empty for a scalar, whose array has shape (1)
 	Type  dtype.Type
+	// Format is ONNX's name of an element type that gomx lacks, such as INT4 or FLOAT8E4M3FN. Type
+	// holds its numbers. Empty: Type is the element type.
+	Format string
 }
 
 // Model is an imported model: a graph, its parameters, and its inputs and outputs.

@@ -87,11 +87,20 @@ func quantizeLinear(c *call) []*sym.Symbol {
 		if t, err = file.ElementType(int32(code)); err != nil {
 			return c.fail("%w", err)
 		}
+		c.format = file.FormatOf(int32(code))
 	}
 	axis := c.num("axis", 1)
 	var zero *sym.Symbol
 	if c.has(2) {
 		t, zero = c.in[2].typ, along(c, 2, v.shape, axis)
+		c.format = c.in[2].format
+	}
+	if f := c.format; f != nil {
+		s := sym.BroadcastDiv(cast(c.x(0), dtype.Float32), along(c, 1, v.shape, axis))
+		if zero != nil && f.Fraction == 0 {
+			s = sym.BroadcastAdd(halfEven(s), zero)
+		}
+		return convert(c, s, f, t)
 	}
 	return out(quantized(c, cast(c.x(0), dtype.Float32), along(c, 1, v.shape, axis), zero, t))
 }

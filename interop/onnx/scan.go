@@ -20,7 +20,7 @@ type scan struct {
 	outAxes, outBack []int
 }
 
-// scanNode becomes a Foreach. Before opset 9 there was a batch axis, and lengths as the first input.
+// scanNode becomes a Foreach. Before opset 9 there were a batch axis, and lengths as first input.
 func scanNode(c *call) []*sym.Symbol {
 	in := c.in
 	if c.version < 9 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gomx/dtype"
+	"gomx/interop/onnx/internal/file"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -16,8 +17,9 @@ type value struct {
 	s      *sym.Symbol // one output; its shape is file.Stored(shape)
 	shape  dtype.Shape // ONNX's shape: empty for a scalar
 	typ    dtype.Type
-	fixed  *nd.Array // the values, if they are known at import
-	source string    // name of the input that could be given with Values; empty: none
+	fixed  *nd.Array    // the values, if they are known at import
+	source string       // name of the input that could be given with Values; empty: none
+	format *file.Format // format of the elements, which gomx holds in typ; nil: typ itself
 }
 
 // rank returns the number of axes.

@@ -28,9 +28,12 @@ var elementTypes = map[onnxpb.TensorProto_DataType]dtype.Type{
 	onnxpb.TensorProto_BOOL:     dtype.Bool,
 }
 
-// ElementType returns the type that an ONNX code stands for.
+// ElementType returns the type that an ONNX code stands for, or the type that holds its format.
 func ElementType(code int32) (dtype.Type, error) {
 	t, ok := elementTypes[onnxpb.TensorProto_DataType(code)]
+	if f := FormatOf(code); f != nil {
+		return f.Stored, nil
+	}
 	if !ok {
 		return dtype.Unknown, fmt.Errorf("element type %v, which gomx does not have",
 			onnxpb.TensorProto_DataType(code))
@@ -47,6 +50,13 @@ func Array(t *onnxpb.TensorProto, root *os.Root) (*nd.Array, dtype.Shape, error)
 	shape, size, err := Shape(t.GetDims())
 	if err != nil {
 		return nil, nil, fmt.Errorf("tensor %q: %w", t.GetName(), err)
+	}
+	if f := FormatOf(t.GetDataType()); f != nil {
+		a, err := f.array(t, shape, size, root)
+		if err != nil {
+			err = fmt.Errorf("tensor %q of shape %v and type %s: %w", t.GetName(), shape, f.Name, err)
+		}
+		return a, shape, err
 	}
 	raw, err := rawBytes(t, typ, size*typ.Size(), root)
 	if err != nil {
