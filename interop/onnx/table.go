@@ -14,7 +14,7 @@ func init() {
 	for _, family := range []map[string]row{mathRows, activationRows, compareRows, matrixRows,
 		shapeRows, moveRows, indexRows, convRows, poolRows, normRows, reduceRows, resizeRows,
 		quantRows, lossRows, makeRows, rnnRows, controlRows, sampleRows, signalRows,
-		chooseRows, trainRows, learnRows} {
+		chooseRows, trainRows, learnRows, contribRows, contribQuantRows} {
 		for name, r := range family {
 			if _, ok := table[name]; ok {
 				panic(fmt.Sprintf("onnx: two rows for operator %s", name))

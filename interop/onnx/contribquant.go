@@ -1,0 +1,168 @@
+package onnx
+
+import (
+	"gomx/dtype"
+	sym "gomx/symbol"
+)
+
+// contribQuantRows are quantized operators of the domain com.microsoft. They compute with the
+// numbers that the integers stand for, and round the result.
+var contribQuantRows = map[string]row{
+	"com.microsoft:QLinearAdd": {4, qLinearPair(sym.BroadcastAdd)},
+	"com.microsoft:QLinearMul": {4, qLinearPair(sym.BroadcastMul)},
+	"com.microsoft:QLinearSigmoid": {2, qLinear(func(c *call) []*sym.Symbol {
+		return out(sym.Sigmoid(c.x(0)))
+	})},
+	"com.microsoft:QLinearLeakyRelu": {2, qLinear(func(c *call) []*sym.Symbol {
+		return out(sym.LeakyReLU(c.x(0), sym.LeakyReLUParams{ActType: "leaky",
+			Slope: sym.Some(c.float("alpha", 0.01))}))
+	})},
+	"com.microsoft:QLinearAveragePool":       {2, qLinear(channelsSecond(averagePool))},
+	"com.microsoft:QLinearGlobalAveragePool": {2, qLinear(channelsSecond(globalPool("avg")))},
+	"com.microsoft:QLinearConcat":            {1, qLinearConcat},
+	"com.microsoft:DynamicQuantizeMatMul":    {3, dynamicMatMul},
+	"com.microsoft:MatMulIntegerToFloat":     {4, matMulToFloat},
+	"com.microsoft:DynamicQuantizeLSTM":      {3, dynamicLSTM},
+}
+
+// real32 is the array of numbers that an input of integers stands for. Its scale and its zero point
+// are one number each at two inputs; the zero point may be absent.
+func real32(c *call, i, scale, zero int) *sym.Symbol {
+	x := cast(c.x(i), dtype.Float32)
+	if c.has(zero) {
+		x = sym.BroadcastSub(x, oneNumber(c, zero))
+	}
+	return sym.BroadcastMul(x, oneNumber(c, scale))
+}
+
+// oneNumber is an input of one element, as float32 of shape (1).
+func oneNumber(c *call, i int) *sym.Symbol {
+	if !c.has(i) || c.in[i].size() != 1 {
+		c.fail("input %d is to be one number", i)
+		return c.filled(dtype.Shape{1}, 1, dtype.Float32)
+	}
+	return c.reshape(cast(c.x(i), dtype.Float32), dtype.Shape{1})
+}
+
+// requantized rounds a result by the scale and the zero point at two inputs, to the type of the
+// zero point, or of the first input without one.
+func requantized(c *call, s *sym.Symbol, scale, zero int, t dtype.Type) []*sym.Symbol {
+	var z *sym.Symbol
+	if c.has(zero) {
+		z, t = oneNumber(c, zero), c.in[zero].typ
+	}
+	return out(quantized(c, s, oneNumber(c, scale), z, t))
+}
+
+// qLinearPair makes an importer of a function of two arrays. The inputs are two arrays and the
+// result, each with scale and zero point.
+func qLinearPair(f func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol) importer {
+	return func(c *call) []*sym.Symbol {
+		c.elementwise()
+		return requantized(c, f(real32(c, 0, 1, 2), real32(c, 3, 4, 5)), 6, 7, c.in[0].typ)
+	}
+}
+
+// qLinear makes an importer of an operator of one array, whose scale and zero point follow, and
+// those of the result.
+func qLinear(f importer) importer {
+	return func(c *call) []*sym.Symbol {
+		v := *c.in[0]
+		v.s, v.typ, v.fixed = real32(c, 0, 1, 2), dtype.Float32, nil
+		d := derived(c, []*value{&v})
+		outs := f(d)
+		if d.err != nil || c.err != nil || len(outs) == 0 {
+			return c.fail("%w", d.err)
+		}
+		return requantized(c, outs[0], 3, 4, c.in[0].typ)
+	}
+}
+
+// channelsSecond refuses data with the channels on the last axis.
+func channelsSecond(f importer) importer {
+	return func(c *call) []*sym.Symbol {
+		if c.num("channels_last", 0) != 0 {
+			return c.fail("channels_last, want the channels on the second axis")
+		}
+		return f(c)
+	}
+}
+
+// qLinearConcat has scale and zero point of the result, then arrays with theirs.
+func qLinearConcat(c *call) []*sym.Symbol {
+	if (len(c.in)-2)%3 != 0 || !c.has(2) {
+		return c.fail("%d inputs, want 2 and a multiple of 3", len(c.in))
+	}
+	a := c.axis(c.num("axis", 0), c.in[2].rank())
+	var parts []*sym.Symbol
+	for i := 2; i < len(c.in); i += 3 {
+		parts = append(parts, real32(c, i, i+1, i+2))
+	}
+	s := sym.Concat(parts, sym.ConcatParams{Dim: sym.Some(a)})
+	return requantized(c, s, 0, 1, c.in[2].typ)
+}
+
+// integerProduct multiplies two arrays of integers less their zero points. The scale of the second
+// one is a number, or one for each column.
+func integerProduct(c *call, a, scaleA *sym.Symbol, b, scaleB, zeroB, bias int) []*sym.Symbol {
+	s := c.matMul(a, c.in[0].shape, shifted(c, b, zeroB, true), c.in[b].shape)
+	s = sym.BroadcastMul(sym.BroadcastMul(s, scaleA), cast(c.x(scaleB), dtype.Float32))
+	if c.has(bias) {
+		s = sym.BroadcastAdd(s, c.x(bias))
+	}
+	return out(s)
+}
+
+// dynamicMatMul rounds the first array to integers by its range. The inputs are a, b, scale and
+// zero point of b, and a bias.
+func dynamicMatMul(c *call) []*sym.Symbol {
+	d := derived(c, c.in[:1])
+	if dynamicQuantize(d); d.err != nil {
+		return c.fail("%w", d.err)
+	}
+	y, scale, zero := d.direct[0].s, d.direct[1].s, d.direct[2].s
+	a := sym.BroadcastSub(cast(y, dtype.Float32), cast(zero, dtype.Float32))
+	return integerProduct(c, a, scale, 1, 2, 3, 4)
+}
+
+// matMulToFloat has the inputs a, b, their scales, their zero points, and a bias.
+func matMulToFloat(c *call) []*sym.Symbol {
+	return integerProduct(c, shifted(c, 0, 4, false), oneNumber(c, 2), 1, 3, 5, 6)
+}
+
+// dynamicLSTM is an LSTM with weights of integers, whose matrices are transposed and whose scales
+// and zero points follow the inputs of LSTM. Inputs and states are not rounded: the result is
+// nearer to that of the model before it was quantized.
+func dynamicLSTM(c *call) []*sym.Symbol {
+	if !c.has(8) || !c.has(10) {
+		return c.fail("no scales of the weights, want them as inputs 8 and 10")
+	}
+	in := append([]*value(nil), c.in[:8]...)
+	for i := 1; i <= 2; i++ {
+		v := c.in[i]
+		scale := c.in[6+2*i].shape
+		if v.rank() != 3 || len(scale) < 1 || len(scale) > 2 || scale[0] != v.shape[0] {
+			return c.fail("weights of shape %v with scales of shape %v, want (directions, inputs, "+
+				"gates) and (directions) or (directions, gates)", v.shape, scale)
+		}
+		per := func(k int) *sym.Symbol {
+			shape := dtype.Shape{scale[0], 1, 1}
+			if len(scale) == 2 {
+				shape[2] = scale[1]
+			}
+			return c.reshape(cast(c.x(k), dtype.Float32), shape)
+		}
+		w := cast(c.x(i), dtype.Float32)
+		if c.has(7 + 2*i) {
+			w = sym.BroadcastSub(w, per(7+2*i))
+		}
+		w = sym.BroadcastMul(w, per(6+2*i))
+		in[i] = made(c, sym.SwapAxis(w, sym.SwapAxisParams{Dim1: 1, Dim2: 2}))
+	}
+	d := derived(c, in)
+	outs := rnnRows["LSTM"].make(d)
+	if d.err != nil {
+		return c.fail("%w", d.err)
+	}
+	return outs
+}
