@@ -77,6 +77,15 @@ func fused() []*Stage {
 			Before: []string{"fold-batchnorm", "fuse-sum", "fuse-activation"},
 			Reason: "dropout passes data on in inference; before the fusions, whose patterns it " +
 				"would hide"},
+		// Relies on equal masks being one entry, as share leaves them, and on number-streams: the
+		// operator drops the weights that the dropout would have dropped. Guarantees that the
+		// scores and the weights are no entries any more. Source: Dao et al., FlashAttention, 2022.
+		{Name: "fuse-attention", Pass: true, Loose: true, Host: true, pass: graph.FuseAttention,
+			After:  []string{"number-streams", "share", "simplify", "drop-dropout"},
+			Before: []string{"gradient"},
+			Reason: "scores and weights of attention grow with the square of the sequence: one " +
+				"operator makes them block by block, and again for the gradient; before the " +
+				"gradient, because the operator has its own"},
 		// Relies on being the only reader of a convolution. Guarantees that outputs agree up to
 		// rounding: weights are multiplied by gamma/deviation, and kept in that form between
 		// runs. Source: Jacob et al., Quantization and Training of Neural Networks, 2018, section

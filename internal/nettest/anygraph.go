@@ -99,11 +99,17 @@ func (g *AnyGraph) grow() {
 	}
 }
 
-// layer adds a convolution, batch norm, pooling, dense layer or dropout.
+// layer adds a convolution, batch norm, pooling, attention, dense layer or dropout.
 func (g *AnyGraph) layer() {
-	switch g.rng.IntN(7) {
+	switch g.rng.IntN(8) {
 	case 6:
 		g.residual()
+	case 7:
+		x, s := g.pick(4)
+		y := sym.BatchDot(x, x, sym.DotParams{TransposeB: true}, g.name("scores"))
+		y = sym.MulScalar(y, sym.ScalarParams{Scalar: 0.1}, g.name("scaled"))
+		y = sym.Softmax(y, sym.SoftmaxParams{}, g.name("softmax"))
+		g.add(sym.BatchDot(y, x, sym.DotParams{}, g.name("attention")), s...)
 	case 0:
 		x, s := g.pick(4)
 		n := []int{3, 8, 16}[g.rng.IntN(3)]

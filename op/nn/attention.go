@@ -43,6 +43,7 @@ logarithm of the sum of exponents, (batch, heads, n); with dropout, a third one 
 place of the random numbers, which the gradient draws again: those of Dropout on the weights as an
 array (batch, heads, n, keys). Length and position have no gradient;
 ` + attentionOnce + `. MXNet has no such operator.`,
+			Random:    true,
 			Once:      attentionOnce,
 			Precision: op.Wide,
 			Kind:      op.Product,

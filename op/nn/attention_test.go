@@ -356,3 +356,16 @@ func BenchmarkAttention(b *testing.B) {
 		})
 	}
 }
+
+func TestAttentionDraws(t *testing.T) {
+	if !nn.Attention.Random {
+		t.Error("Attention gets no random numbers")
+	}
+	for _, drop := range []float64{0, 0.1} {
+		p := nn.ScaledAttentionParams{Heads: 1, Dropout: drop}
+		x := op.Var("x").Entry(0)
+		if got := nn.Attention.Node(p, x, x, x).Draws(); got != (drop > 0) {
+			t.Errorf("dropout %v: draws is %v", drop, got)
+		}
+	}
+}
