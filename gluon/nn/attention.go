@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/gluon"
 	nd "gomx/ndarray"
@@ -57,14 +58,30 @@ func (m *MultiHeadAttention) Attend(x, memory *nd.Array, opts ...AttentionOption
 	call := m.Enter(m, x, memory)
 	both := gluon.OneTape([]*nd.Array{x, memory})
 	x, memory = both[0], both[1]
+	q, k, v := m.Query.Forward(x), m.Key.Forward(memory), m.Value.Forward(memory)
+	mask := newAttentionMask(opts)
+	if operatorServes(q, k, v) {
+		return call.Leave(m.Out.Forward(mask.attention(q, k, v, heads)))
+	}
 	scale := 1 / math.Sqrt(float64(m.Units/heads))
-	q := apart(m.Query.Forward(x).MulScalar(scale), heads)
-	k, v := apart(m.Key.Forward(memory), heads), apart(m.Value.Forward(memory), heads)
+	q, k, v = apart(q.MulScalar(scale), heads), apart(k, heads), apart(v, heads)
 	scores := nd.BatchDot(q, k, nd.DotParams{TransposeB: true}) // (n·heads, steps, memory steps)
-	weights := m.weights(scores, newAttentionMask(opts), heads)
+	weights := m.weights(scores, mask, heads)
 	y := nd.BatchDot(weights, v, nd.DotParams{})
 	y = y.Reshape(-4, -1, heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
 	return call.Leave(m.Out.Forward(y))
+}
+
+// operatorServes reports whether attention is one operator: where nothing is recorded. On tapes it
+// is spelled out, so that gradients can be differentiated again and exported networks are MXNet's;
+// compilation then finds it.
+func operatorServes(list ...*nd.Array) bool {
+	for _, a := range list {
+		if a.Tape() != nil || a.Device().Kind != device.KindCPU || a.DType() == dtype.Float64 {
+			return false
+		}
+	}
+	return true
 }
 
 // weights returns the weights of the values.

@@ -1,6 +1,9 @@
 package nn
 
-import nd "gomx/ndarray"
+import (
+	"gomx/dtype"
+	nd "gomx/ndarray"
+)
 
 // AttentionOption limits the steps that attention reads.
 type AttentionOption func(*attentionMasks)
@@ -80,17 +83,50 @@ func (m attentionMask) array(scores *nd.Array, heads int) *nd.Array {
 		lengths := m.lengths.AsType(scores.DType()).Reshape(-1, 1, 1, 1)
 		and(nd.BroadcastLesser(place(2, 0).Reshape(1, 1, 1, -1), lengths))
 	}
-	if x := m.mask; x != nil {
-		switch x.Rank() {
-		case 2:
-			x = x.ExpandDims(0).ExpandDims(0)
-		case 3:
-			x = x.ExpandDims(1)
-		case 4:
-		default:
-			panic(misuse("Mask", "shape %v, want 2, 3 or 4 axes", x.Shape()))
-		}
-		and(nd.NotEqualScalar(x.AsType(scores.DType()), nd.ScalarParams{}))
+	if m.mask != nil {
+		and(m.nonzero(scores.DType()))
 	}
 	return may
+}
+
+// nonzero returns ones of a type where the mask is not zero, and zeros, with four axes.
+func (m attentionMask) nonzero(t dtype.Type) *nd.Array {
+	x := m.mask
+	switch x.Rank() {
+	case 2:
+		x = x.ExpandDims(0).ExpandDims(0)
+	case 3:
+		x = x.ExpandDims(1)
+	case 4:
+	default:
+		panic(misuse("Mask", "shape %v, want 2, 3 or 4 axes", x.Shape()))
+	}
+	return nd.NotEqualScalar(x.AsType(t), nd.ScalarParams{})
+}
+
+// attention is the operator: queries, of shape (n, steps, heads·size), read keys and values.
+func (m attentionMask) attention(q, k, v *nd.Array, heads int) *nd.Array {
+	p := nd.ScaledAttentionParams{Heads: heads}
+	var with []nd.Input
+	if m.mask != nil {
+		p.UseMask = true
+		with = append(with, nd.With("mask", m.nonzero(q.DType()).AsType(dtype.Bool)))
+	}
+	if m.lengths != nil {
+		p.UseLength = true
+		lengths := m.lengths
+		if lengths.DType().IsFloat() {
+			lengths = lengths.Ceil() // step j is read if j is less than the length
+		}
+		with = append(with, nd.With("length", lengths.AsType(dtype.Int32)))
+	}
+	if m.causal {
+		p.Causal = true
+		if ahead := k.Shape()[1] - q.Shape()[1]; ahead != 0 {
+			p.UsePosition = true
+			with = append(with, nd.With("position", nd.Full(float64(ahead), nd.Shape{q.Shape()[0]},
+				nd.As(dtype.Int32), nd.On(q.Device()), nd.Using(q.Engine()))))
+		}
+	}
+	return nd.Attention(q, k, v, p, with...)
 }

@@ -3,6 +3,8 @@ package zoo
 import (
 	"math"
 
+	"gomx/device"
+	"gomx/dtype"
 	"gomx/gluon"
 	"gomx/gluon/nn"
 	"gomx/initializer"
@@ -148,6 +150,16 @@ func (a *GPT2Attention) Run(x, key, value *nd.Array) (y, keys, values *nd.Array)
 		before = key.Shape()[2]
 		keys = nd.Concat([]*nd.Array{key, keys}, nd.ConcatParams{Dim: nd.Some(2)})
 		values = nd.Concat([]*nd.Array{value, values}, nd.ConcatParams{Dim: nd.Some(2)})
+	}
+	if query.Tape() == nil && keys.Tape() == nil && query.Device().Kind == device.KindCPU {
+		// each head is a sequence of its own: keys and values need not be transposed
+		heads := query.Shape()[0] * a.heads
+		y = nd.Attention(query.Reshape(-3, 0, 0), keys.Reshape(-3, 0, 0), values.Reshape(-3, 0, 0),
+			nd.ScaledAttentionParams{Heads: 1, Causal: true, UsePosition: true},
+			nd.With("position", nd.Full(float64(before), nd.Shape{heads}, nd.As(dtype.Int32),
+				nd.On(query.Device()), nd.Using(query.Engine()))))
+		y = y.Reshape(-4, -1, a.heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
+		return call.Leave(a.OutProj.Forward(y)), keys, values
 	}
 	query = query.MulScalar(1 / math.Sqrt(float64(query.Shape()[3])))
 	scores := nd.BatchDot(query.Reshape(-3, 0, 0), keys.Reshape(-3, 0, 0),

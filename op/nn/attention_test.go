@@ -281,6 +281,43 @@ func sameForThreads(t *testing.T, n int) {
 	}
 }
 
+// At length 8,192, attention needs at most 4 MiB for each head besides its operands and results, in
+// either direction; the matrix of weights would need 256 MiB.
+func TestAttentionNeedsLittleMemory(t *testing.T) {
+	const length, size, most = 8192, 64, 4 << 20
+	for _, heads := range []int{1, 12} {
+		x, lse := op.Plain(dtype.Float32, dtype.Shape{1, length, heads * size}),
+			op.Plain(dtype.Float32, dtype.Shape{1, heads, length})
+		mask, seed := op.Plain(dtype.Float32, dtype.Shape{1, length}),
+			op.Plain(dtype.Int64, dtype.Shape{2})
+		p := nn.ScaledAttentionParams{Heads: heads, Causal: true, UseMask: true, Dropout: 0.1}
+		for name, c := range map[string]struct{ in, out, hidden []op.Desc }{
+			"Attention": {[]op.Desc{x, x, x, mask}, []op.Desc{x, lse, seed}, []op.Desc{lse, seed}},
+			"_backward_Attention": {[]op.Desc{x, x, lse, seed, x, x, x, mask},
+				[]op.Desc{x, x, x, mask}, nil},
+		} {
+			o := op.Lookup(name)
+			a := &op.Args{In: c.in, Out: c.out, Train: true, Threads: 4 * heads}
+			if !o.Serves(device.CPU(), device.TierC, p, a) {
+				t.Skip("there are no kernels in C")
+			}
+			k, err := o.Prepare(device.CPU(), device.TierC, p, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes := k.Scratch
+			for _, d := range c.hidden {
+				bytes += d.Bytes
+			}
+			t.Logf("%s, %d heads, %d threads: %d KiB", name, heads, k.Threads, bytes>>10)
+			if bytes > heads*most {
+				t.Errorf("%s: %d heads need %d bytes, want at most %d", name, heads, bytes,
+					heads*most)
+			}
+		}
+	}
+}
+
 // runOn runs the fastest kernel on the given number of threads.
 func runOn(t *testing.T, o *op.Op, p any, threads int, in, out []op.Tensor) {
 	t.Helper()
