@@ -19,7 +19,8 @@ const (
 	sparseColumns = 100_000   // their columns
 	sparseRows    = 1_000_000 // rows of tables and of row_sparse arrays
 	sparseWidth   = 64        // elements of a row
-	sparseTouched = 4096      // rows that a step of the lines sparse.rows reads
+	sparseTouched = 4096      // rows that a step of the lines sparse.rows and sparse.random reads
+	sparseBatches = 64        // different batches of the lines sparse.random
 )
 
 // sparseDensities are the shares of stored elements or rows, by their names in lines.
@@ -39,12 +40,12 @@ func sparse() ([]Workload, error) {
 		add("dot", func(r *rand.Rand) steps { return csrDot(r, share, false) })
 		add("dot_t", func(r *rand.Rand) steps { return csrDot(r, share, true) })
 		add("embedding.sgd", func(r *rand.Rand) steps {
-			return tableStep(r, optimizer.SGD{LR: 0.01}, sparseRows, sparseRows,
-				int(sparseRows*share))
+			return tableStep(optimizer.SGD{LR: 0.01}, sparseRows,
+				different(r, int(sparseRows*share), sparseRows))
 		})
 		add("embedding.adam", func(r *rand.Rand) steps {
-			return tableStep(r, optimizer.Adam{LR: 0.01}, sparseRows, sparseRows,
-				int(sparseRows*share))
+			return tableStep(optimizer.Adam{LR: 0.01}, sparseRows,
+				different(r, int(sparseRows*share), sparseRows))
 		})
 		add("retain", func(r *rand.Rand) steps {
 			n := int(sparseRows * share)
@@ -60,11 +61,25 @@ func sparse() ([]Workload, error) {
 	for _, rows := range []int{100_000, 1_000_000, 10_000_000} {
 		list = append(list, stepTime(fmt.Sprintf("sparse.rows.%d", rows),
 			func(r *rand.Rand) steps {
-				return tableStep(r, optimizer.Adam{LR: 0.01}, rows, 100_000,
-					sparseTouched)
+				return tableStep(optimizer.Adam{LR: 0.01}, rows,
+					different(r, sparseTouched, 100_000))
 			}))
 	}
+	for _, rows := range []int{100_000, 1_000_000, 10_000_000} {
+		random := func(r *rand.Rand) steps { return randomStep(r, rows) }
+		name := fmt.Sprintf("sparse.random.%d", rows)
+		list = append(list, stepTime(name, random), stepPages(name+".pages", random))
+	}
 	return list, nil
+}
+
+// randomStep returns training steps of a table that read other rows each time, of the whole table.
+func randomStep(r *rand.Rand, rows int) steps {
+	var batches [][]int64
+	for range sparseBatches {
+		batches = append(batches, different(r, sparseTouched, rows))
+	}
+	return tableStep(optimizer.Adam{LR: 0.01}, rows, batches...)
 }
 
 // steps are equal steps on arrays that exist once.
@@ -126,22 +141,27 @@ func csrDot(r *rand.Rand, share float64, transposed bool) steps {
 	return stepsOn(func() { nd.Dot(x, y, nd.DotParams{TransposeA: transposed}).Close() }, x, y)
 }
 
-// tableStep returns a training step of a table of which it reads n of the first limit rows.
-func tableStep(r *rand.Rand, o optimizer.Optimizer, rows, limit, n int) steps {
+// tableStep returns training steps of a table, which read the rows of one batch after the other.
+func tableStep(o optimizer.Optimizer, rows int, batches ...[]int64) steps {
 	w := nd.Full(0.5, nd.Shape{rows, sparseWidth})
 	w.AttachGradOf(nd.RowSparse)
-	ids := nd.FromSlice(float32s(different(r, n, limit)))
+	var ids []*nd.Array
+	for _, batch := range batches {
+		ids = append(ids, nd.FromSlice(float32s(batch)))
+	}
 	p := nd.EmbeddingParams{InputDim: rows, OutputDim: sparseWidth, SparseGrad: true}
 	u, err := optimizer.NewUpdater(o, nil)
+	next := 0
 	return steps{
 		run: func() error {
 			if err != nil {
 				return err
 			}
 			nd.Scope(func(s *nd.Scoped) {
-				y := nd.Embedding(s.Enter(ids), s.Own(autograd.Train().Watch(w)), p)
+				y := nd.Embedding(s.Enter(ids[next]), s.Own(autograd.Train().Watch(w)), p)
 				y.Backward()
 			})
+			next = (next + 1) % len(ids)
 			return u.Update(0, w, w.Grad())
 		},
 		close: func() {
@@ -149,7 +169,8 @@ func tableStep(r *rand.Rand, o optimizer.Optimizer, rows, limit, n int) steps {
 				closeAll(u.State(0))
 			}
 			w.Grad().Close()
-			closeAll([]*nd.Array{w, ids})
+			w.Close()
+			closeAll(ids)
 		},
 	}
 }

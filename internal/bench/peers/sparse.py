@@ -1,9 +1,9 @@
 """Operators and training steps with sparse operands. Usage: sparse.py [mxnet|torch] [REGEX of line names]"""
-import re, sys, time
+import ctypes, re, sys, time
 import numpy as np
 wanted = re.compile(sys.argv[2] if len(sys.argv) > 2 else "").search
 peer = sys.argv[1] if len(sys.argv) > 1 else "mxnet"
-BATCH, COLUMNS, ROWS, WIDTH, TOUCHED = 512, 100000, 1000000, 64, 4096
+BATCH, COLUMNS, ROWS, WIDTH, TOUCHED, BATCHES = 512, 100000, 1000000, 64, 4096, 64
 DENSITIES = (("0.01%", 1e-4), ("0.1%", 1e-3), ("1%", 1e-2))
 rng = np.random.RandomState(1)
 
@@ -19,6 +19,25 @@ def measure(line, step, wait):
     loop(2)
     t = min(loop(50) for _ in range(3))
     print("%s\t%.3f\tus/op" % (line, t * 1e6), flush=True)
+
+
+def pages(line, step, wait):
+    total, steps = 0, 8
+    step()
+    for _ in range(steps):
+        wait()
+        with open("/proc/self/clear_refs", "w") as f:
+            f.write("1")
+        step()
+        wait()
+        with open("/proc/self/smaps") as f:
+            for l in f:
+                fields = l.split()
+                if len(fields) >= 5 and "-" in fields[0]:
+                    of_file = fields[4] != "0"
+                elif fields[0] == "Referenced:" and not of_file:
+                    total += int(fields[1])
+    print("%s\t%.3f\tMiB" % (line, total / steps / 1024), flush=True)
 
 
 def different(n, limit):
@@ -51,12 +70,13 @@ class MXNet:
         mx = self.mx
         w = mx.nd.full((rows, WIDTH), 0.5)
         w.attach_grad(stype="row_sparse")
-        ids = mx.nd.array(ids)
+        ids, at = [mx.nd.array(i) for i in ids], [0]
         update = mx.optimizer.get_updater(mx.optimizer.create(name, learning_rate=0.01, lazy_update=True))
 
         def step():
+            at[0] = (at[0] + 1) % len(ids)
             with mx.autograd.record():
-                y = mx.nd.Embedding(ids, w, input_dim=rows, output_dim=WIDTH, sparse_grad=True)
+                y = mx.nd.Embedding(ids[at[0]], w, input_dim=rows, output_dim=WIDTH, sparse_grad=True)
             y.backward()
             update(0, w.grad, w)
         return step
@@ -97,12 +117,13 @@ class Torch:
     def table(self, name, rows, ids):
         t = self.torch
         table = t.nn.Embedding(rows, WIDTH, sparse=True)
-        ids = self.tensor(ids)
+        ids, at = [self.tensor(i) for i in ids], [0]
         o = (t.optim.SparseAdam if name == "adam" else t.optim.SGD)(list(table.parameters()), lr=0.01)
 
         def step():
+            at[0] = (at[0] + 1) % len(ids)
             o.zero_grad()
-            table(ids).sum().backward()
+            table(ids[at[0]]).sum().backward()
             o.step()
         return step
 
@@ -131,9 +152,16 @@ for text, share in DENSITIES:
     n = int(ROWS * share)
     line("sparse.dot." + text, lambda: p.dot(share, False))
     line("sparse.dot_t." + text, lambda: p.dot(share, True))
-    line("sparse.embedding.sgd." + text, lambda: p.table("sgd", ROWS, different(n, ROWS)))
-    line("sparse.embedding.adam." + text, lambda: p.table("adam", ROWS, different(n, ROWS)))
+    line("sparse.embedding.sgd." + text, lambda: p.table("sgd", ROWS, [different(n, ROWS)]))
+    line("sparse.embedding.adam." + text, lambda: p.table("adam", ROWS, [different(n, ROWS)]))
     line("sparse.retain." + text, lambda: p.retain(n))
     line("sparse.add." + text, lambda: p.add(n))
 for rows in (100000, 1000000, 10000000):
-    line("sparse.rows.%d" % rows, lambda: p.table("adam", rows, different(TOUCHED, 100000)))
+    line("sparse.rows.%d" % rows, lambda: p.table("adam", rows, [different(TOUCHED, 100000)]))
+for rows in (100000, 1000000, 10000000):
+    name = "sparse.random.%d" % rows
+    random = lambda: p.table("adam", rows, [different(TOUCHED, rows) for _ in range(BATCHES)])
+    line(name, random)
+    if wanted(name + ".pages"):
+        ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # no huge pages
+        pages(name + ".pages", random(), p.wait)
