@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"gomx/device"
@@ -48,5 +49,27 @@ func TestPagesOfAStep(t *testing.T) {
 	least, most := 3*touched*page, rows*sparseWidth*4
 	if bytes := int(got * (1 << 20)); bytes < least || bytes > most {
 		t.Errorf("a step touches %d bytes, want %d to %d", bytes, least, most)
+	}
+}
+
+// TestTouchedColumns counts the different columns of the worker that has most.
+func TestTouchedColumns(t *testing.T) {
+	p := sparsePlan{Folder: t.TempDir(), Features: 9, Workers: 2, Rank: 3}
+	for rank, text := range []string{"1 0:1 8:1\n0 8:1\n", "0 3:1 4:1\n1 5:1 4:2\n"} {
+		if err := os.WriteFile(p.file(rank), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := p.touched()
+	if err != nil || got != 3 {
+		t.Errorf("%d columns and error %v, want 3", got, err)
+	}
+	l := sparseLine{plan: p, touched: got}
+	if b := l.bound(); b != 100<<20+1.5*3*16 {
+		t.Errorf("a bound of %v bytes", b)
+	}
+	p.Features = 8
+	if _, err := p.touched(); err == nil || !strings.Contains(err.Error(), `column "8"`) {
+		t.Errorf("column 8 of 8: got error %v", err)
 	}
 }

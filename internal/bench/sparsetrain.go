@@ -81,6 +81,10 @@ func runSparseTrain(ctx context.Context, c *Config) error {
 			return err
 		}
 	}
+	touched, err := plan.touched()
+	if err != nil {
+		return err
+	}
 	printHeader(c)
 	var all means
 	for _, model := range []string{"linear", "fm"} {
@@ -90,7 +94,8 @@ func runSparseTrain(ctx context.Context, c *Config) error {
 		if plan.Model = model; model == "fm" {
 			plan.Rank = 16
 		}
-		line := sparseLine{plan: plan, dir: dir, best: map[string]platformSide{}}
+		line := sparseLine{plan: plan, dir: dir, touched: touched,
+			best: map[string]platformSide{}}
 		for round := range c.Rounds {
 			if err := line.round(ctx, c, round+1); err != nil {
 				return fmt.Errorf("bench: sparse-train: %s: %w", model, err)
@@ -104,15 +109,52 @@ func runSparseTrain(ctx context.Context, c *Config) error {
 	return nil
 }
 
+// touched returns the largest number of different columns in the samples of a worker.
+func (p *sparsePlan) touched() (most int, err error) {
+	for rank := range p.Workers {
+		text, err := os.ReadFile(p.file(rank))
+		if err != nil {
+			return 0, err
+		}
+		seen, n := make([]bool, p.Features), 0
+		for field := range bytes.FieldsSeq(text) {
+			column, _, ok := bytes.Cut(field, []byte(":"))
+			if !ok {
+				continue // a label
+			}
+			i, err := strconv.Atoi(string(column))
+			if err != nil || i < 0 || i >= p.Features {
+				return 0, fmt.Errorf("bench: %s: column %q, want 0 to %d", p.file(rank), column,
+					p.Features-1)
+			}
+			if !seen[i] {
+				seen[i] = true
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most, nil
+}
+
+// bound returns the memory that a worker may need, in bytes: 100 MiB, and one and a half times the
+// rows of its batches.
+func (l *sparseLine) bound() float64 {
+	const base, share = 100 << 20, 1.5
+	row := 4 * (1 + l.plan.Rank)
+	return base + share*float64(l.touched*row)
+}
+
 // sparseStores are the stores in which the suite trains.
 var sparseStores = []string{"dist_async", "dist_sync"}
 
 // sparseLine has the best round of every system in every store, by names such as
 // "mxnet dist_sync".
 type sparseLine struct {
-	plan sparsePlan
-	dir  string
-	best map[string]platformSide
+	plan    sparsePlan
+	dir     string
+	touched int // most different columns in a worker's samples
+	best    map[string]platformSide
 }
 
 // round measures every system once in every store.
@@ -186,6 +228,8 @@ func (l *sparseLine) print(c *Config, all *means) error {
 		memory := &result{ours: us.Worker.Memory / mib, best: them.Worker.Memory / mib,
 			bestPeer: res.bestPeer}
 		memory.print(c.Out, &Workload{Name: name + ".memory", Unit: "MiB"})
+		bound := &result{ours: memory.ours, best: l.bound() / mib, bestPeer: "bound"}
+		bound.print(c.Out, &Workload{Name: name + ".memory.bound", Unit: "MiB"})
 	}
 	write(l.plan.Model, sparseStores, all)
 	for _, store := range sparseStores {
