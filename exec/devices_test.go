@@ -222,7 +222,7 @@ func TestDevicesOverlap(t *testing.T) {
 	}
 }
 
-// TestDevicesFail wants errors that name what is wrong.
+// TestDevicesFail wants errors that name the device, the node or the option at fault.
 func TestDevicesFail(t *testing.T) {
 	shapes := map[string]dtype.Shape{"data": {4, 8}}
 	on1 := nd.Zeros(nd.Shape{16, 8}, nd.On(cpus[1]))

@@ -7,7 +7,7 @@ import (
 	"gomx/initializer"
 )
 
-// FuzzParse checks that what is parsed fills an array or says why not.
+// FuzzParse checks that an initializer that was parsed fills an array or returns an error.
 func FuzzParse(f *testing.F) {
 	f.Add(`["xavier", {"rnd_type": "gaussian", "magnitude": 2}]`)
 	f.Add("zeros")

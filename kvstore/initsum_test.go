@@ -13,7 +13,7 @@ import (
 	"gomx/optimizer"
 )
 
-// TestInitSum: what is pushed to such a key is added as it is, whatever the optimizer and the
+// TestInitSum pushes to such a key: pushes are added as they are, with any optimizer and
 // compression, in rounds and without them; other keys are the optimizer's.
 func TestInitSum(t *testing.T) {
 	const n, steps = 2500, 3

@@ -38,7 +38,8 @@ func Read(r io.Reader) (*checkpoint.Record, error) {
 	return &checkpoint.Record{DType: h.DType, Shape: h.Shape, Data: values}, nil
 }
 
-// piece is the number of bytes that are allocated ahead of those that were read.
+// piece is the number of bytes by which memory grows while an array is read: a file that claims
+// more than it holds takes no more than one piece too much.
 const piece = 1 << 20
 
 // readValues reads n bytes. Its memory grows with the bytes that r has.
