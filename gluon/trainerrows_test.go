@@ -142,8 +142,15 @@ func TestTrainerRows(t *testing.T) {
 func TestTrainerPrefetch(t *testing.T) {
 	const steps, units = 6, 16384
 	batches := wordBatches(1, steps)[0]
-	train := func(ctx context.Context, opts ...gluon.TrainerOption) ([]float32, error) {
+	train := func(ctx context.Context, sparse bool, opts ...gluon.TrainerOption) ([]float32, error) {
 		net := wordNet(t, units)
+		if sparse {
+			net = gluon.New(&wordModel{&nn.Embedding{Rows: 60, Units: units, SparseWeight: true,
+				WeightInit: initializer.Constant{Value: 0.25}}})
+			if err := net.Init(nil); err != nil {
+				return nil, err
+			}
+		}
 		trainer, err := gluon.NewTrainer(net.Params(), optimizer.SGD{LR: 1e-3, Momentum: 0.9}, opts...)
 		if err != nil {
 			return nil, err
@@ -161,22 +168,27 @@ func TestTrainerPrefetch(t *testing.T) {
 				return nil, err
 			}
 		}
-		return table.Data().Float32s()
+		values, err := contents(net)
+		return values["table.weight"], err
 	}
-	want, err := train(t.Context())
+	want, err := train(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []float32
-	c := cluster.Start(cluster.Config{Workers: 1, Servers: 2})
-	err = c.Work(t.Context(), func(ctx context.Context, _ int) (err error) {
-		got, err = train(ctx, gluon.Store("dist_ssp", kvstore.Staleness(1)), gluon.InJob(ctx))
-		return err
-	})
-	if err := errors.Join(err, c.Wait()); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got, want) {
-		t.Error("a worker has other values than a process without a store")
+	for _, sparse := range []bool{false, true} {
+		var got []float32
+		c := cluster.Start(cluster.Config{Workers: 1, Servers: 2})
+		err = c.Work(t.Context(), func(ctx context.Context, _ int) (err error) {
+			got, err = train(ctx, sparse, gluon.Store("dist_ssp", kvstore.Staleness(1)),
+				gluon.InJob(ctx))
+			return err
+		})
+		if err := errors.Join(err, c.Wait()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("row_sparse %v: a worker has other values than a process without a store",
+				sparse)
+		}
 	}
 }
