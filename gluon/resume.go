@@ -126,6 +126,9 @@ type runRecord struct {
 	Rate   *trainer.Exact `json:"rate,omitempty"`
 	// Factor of gradients in the optimizer of the servers of a job; 0: they have none yet.
 	Factor trainer.Exact `json:"factor,omitempty"`
+	// Ways in which networks have read the parameters with row_sparse gradients, by name: whether
+	// the servers of a job keep them by rows depends on it.
+	Reads map[string]uint32 `json:"reads,omitempty"`
 }
 
 // Save writes the file of the run. It is called between two steps, and waits for the values. A
@@ -163,6 +166,12 @@ func (r *Run) save() error {
 	}
 	arrays := r.t.core.Arrays()
 	for name, p := range r.params.distinct() {
+		if reads := p.rows.reads.Load(); reads != 0 && p.GradStorage != nd.Dense {
+			if rec.Reads == nil {
+				rec.Reads = map[string]uint32{}
+			}
+			rec.Reads[name] = reads
+		}
 		list, err := table{p}.kept()
 		if err != nil {
 			return err
@@ -234,6 +243,11 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 	}
 	if len(rec.States) != len(r.states) {
 		return fmt.Errorf("it has %d states, want %d", len(rec.States), len(r.states))
+	}
+	for name, reads := range rec.Reads {
+		if p := r.params.Get(name); p != nil {
+			p.rows.reads.Or(reads)
+		}
 	}
 	if err := r.restoreParams(arrays); err != nil {
 		return err

@@ -48,6 +48,7 @@ type jobCase struct {
 	Folder  string // of the files of Resume, of results and of marks
 	Workers bool   // the workers run the optimizer
 	Table   bool   // the network begins with a row_sparse table
+	Dense   bool   // only the gradient of the table is row_sparse
 	Every   int    // steps after which Save is called; 0: there is no Resume
 	Kill    int    // step at which worker Rank is killed; 0: nobody is
 	Rank    int
@@ -64,7 +65,8 @@ func (c *jobCase) work(ctx context.Context) error {
 		&nn.Dropout{Rate: 0.3}, &nn.Dense{Units: 2}}
 	if c.Table {
 		layers = append(nn.Sequential{&pointTable{&nn.Embedding{Rows: tableWords, Units: 3,
-			SparseWeight: true, WeightInit: initializer.Uniform{Scale: 1}}}}, layers...)
+			SparseGrad: true, SparseWeight: !c.Dense,
+			WeightInit: initializer.Uniform{Scale: 1}}}}, layers...)
 	}
 	net := gluon.New(layers)
 	if err := net.Init(initializer.Xavier{}, gluon.Seed(1)); err != nil {
@@ -238,7 +240,7 @@ func (c jobCase) endAll(ctx context.Context, t *testing.T, text string) {
 // A job with snapshots whose processes all end continues from the last snapshot, bit for bit.
 func TestResumeOfJob(t *testing.T) {
 	for name, c := range map[string]jobCase{"servers": {Every: 3}, "table": {Every: 3, Table: true},
-		"workers": {Every: 1, Workers: true}} {
+		"dense table": {Every: 3, Table: true, Dense: true}, "workers": {Every: 1, Workers: true}} {
 		t.Run(name, func(t *testing.T) {
 			want := c.run(t)
 			c.Kill, c.When = 7, "all"
@@ -263,7 +265,10 @@ func TestResumeInJob(t *testing.T) {
 		"servers without Resume": {jobCase{}, []jobCase{{Kill: 5, When: "after", Rank: 1}}},
 		"table": {jobCase{Every: 1, Table: true}, []jobCase{{Kill: 5, When: "after"},
 			{Kill: 7, When: "before", Rank: 1}}},
-		"table without Resume": {jobCase{Table: true}, []jobCase{{Kill: 5, When: "after", Rank: 1}}},
+		"dense table": {jobCase{Every: 1, Table: true, Dense: true}, []jobCase{{Kill: 5,
+			When: "after"}}},
+		"table without Resume": {jobCase{Table: true}, []jobCase{{Kill: 5, When: "after",
+			Rank: 1}}},
 		"workers": {jobCase{Every: 1, Workers: true}, []jobCase{{Kill: 1, When: "after"},
 			{Kill: 5, When: "after", Rank: 1}, {Kill: 6, When: "saved"},
 			{Kill: 7, When: "before"}}},
@@ -271,7 +276,8 @@ func TestResumeInJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := c.job.run(t)
 			for _, k := range c.kills {
-				k.Every, k.Workers, k.Table = c.job.Every, c.job.Workers, c.job.Table
+				k.Every, k.Workers = c.job.Every, c.job.Workers
+				k.Table, k.Dense = c.job.Table, c.job.Dense
 				if got := k.run(t); got != want {
 					t.Errorf("%+v:\n%s\nwant\n%s", k, got, want)
 				}
