@@ -15,7 +15,7 @@ import (
 	sym "gomx/symbol"
 )
 
-// attrs are attributes of a node: int, float64, string, []int, []float64, or a graph.
+// attrs are attributes of a node: int, float64, string, lists of them, or a graph.
 type attrs map[string]any
 
 // protos converts attributes.
@@ -40,6 +40,11 @@ func (a attrs) protos(t *testing.T) []*onnxpb.AttributeProto {
 			p.Type = onnxpb.AttributeProto_FLOATS.Enum()
 			for _, x := range v {
 				p.Floats = append(p.Floats, float32(x))
+			}
+		case []string:
+			p.Type = onnxpb.AttributeProto_STRINGS.Enum()
+			for _, x := range v {
+				p.Strings = append(p.Strings, []byte(x))
 			}
 		case *onnxpb.GraphProto:
 			p.G, p.Type = v, onnxpb.AttributeProto_GRAPH.Enum()

@@ -16,9 +16,10 @@
 // # Operators
 //
 // A table by operator, in one file per family, says how a node becomes operators of gomx in each
-// version of the operator set; opsets 7 to 23 are read. A model that uses operators outside of the
-// table gives an error that names all of them, with a node and the opset. [Operators] lists the
-// table; docs/onnx.md lists the cases of ONNX's own tests that do not pass, with reasons.
+// version of the operator set; opsets 7 to 23 are read, and of 1 to 6 the operators that have not
+// changed. A model that uses operators outside of the table gives an error that names all of them,
+// with a node and the opset. [Operators] lists the table; docs/onnx.md lists the cases of ONNX's
+// own tests that do not pass, with reasons.
 //
 // # Files
 //

@@ -422,6 +422,10 @@ func (im *importing) node(n *onnxpb.NodeProto, sc *scope) error {
 	if f := im.function(n); f != nil {
 		return c.call(f)
 	}
+	if domain == "" && c.version < fullOpset && !slices.Contains(early, n.GetOpType()) {
+		return fmt.Errorf("operator set %d has another form of the operator, want %d or later",
+			c.version, fullOpset)
+	}
 	for i := range row.inputs {
 		if i >= len(c.in) || c.in[i] == nil {
 			return fmt.Errorf("%d inputs, want at least %d", len(c.in), row.inputs)

@@ -159,17 +159,21 @@ func cosines(a, b, d float64) importer {
 	}
 }
 
-// dropout passes its input: a model is imported for inference.
+// dropout passes its input, unless training_mode asks for drops in every run.
 func dropout(c *call) []*sym.Symbol {
 	if c.has(2) {
-		training := c.ints(2)
-		ratio := []float64{0.5}
+		training, ratio := c.ints(2), []float64{0.5}
 		if c.has(1) {
 			ratio = c.reals(1)
 		}
-		if c.err == nil && len(training) == 1 && training[0] != 0 && (len(ratio) != 1 ||
-			ratio[0] != 0) {
-			return c.fail("training_mode, want inference")
+		if c.err != nil {
+			return nil
+		}
+		if len(training) != 1 || len(ratio) != 1 {
+			return c.fail("training_mode %v and ratio %v, want one value each", training, ratio)
+		}
+		if training[0] != 0 && ratio[0] != 0 {
+			return dropping(c, ratio[0])
 		}
 	}
 	c.scalar = c.in[0].rank() == 0

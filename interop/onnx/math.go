@@ -37,8 +37,21 @@ func unary(f func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol) row {
 func pairwise(f func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol) row {
 	return row{2, func(c *call) []*sym.Symbol {
 		c.elementwise()
-		return out(f(c.x(0), c.x(1)))
+		return out(f(c.x(0), secondOperand(c)))
 	}}
+}
+
+// secondOperand is the second input. Before opset 7 its first axis may be that of the first input
+// which the attribute axis names; axes of extent one follow.
+func secondOperand(c *call) *sym.Symbol {
+	if c.version >= fullOpset || c.attr["axis"] == nil || !c.has(1) {
+		return c.x(1)
+	}
+	a, shape := c.axis(c.num("axis", 0), c.in[0].rank()), c.in[1].shape.Clone()
+	for len(shape) < c.in[0].rank()-a {
+		shape = append(shape, 1)
+	}
+	return c.reshape(c.x(1), shape)
 }
 
 // variadic makes a row that joins any number of arrays by a function of two.

@@ -15,7 +15,8 @@ import (
 
 // The operator sets of ONNX's main domain that are read.
 const (
-	leastOpset = 7
+	leastOpset = 1
+	fullOpset  = 7 // from here on all operators are read; before, those of early
 	mostOpset  = 23
 )
 

@@ -187,3 +187,14 @@ case("bits", [n("BitwiseAnd", ["a", "b"], ["c"]), n("BitwiseNot", ["c"], ["d"]),
 case("roi_align_max", [n("RoiAlign", ["x", "r", "b"], ["y"], output_height=3, output_width=2,
                          sampling_ratio=2, mode="max")],
      {"x": x, "r": np.array([[0, 0, 4, 5], [-3, 2, 3, 7]], np.float32), "b": i64(1, 0)})
+tensor = lambda kind, *v: h.make_tensor("t", kind, [len(v)], v)
+nan = float("nan")
+case("trees", [n("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", aggregate_function=1, n_targets=3,
+                 post_transform=0, nodes_featureids=[0, 2, 1, 0], nodes_truenodeids=[1, 0, 1, 3],
+                 nodes_falsenodeids=[2, 2, 4, 5], nodes_trueleafs=[0, 1, 1, 1],
+                 nodes_falseleafs=[0, 1, 1, 1], leaf_targetids=[0, 2, 1, 1, 0, 2], tree_roots=[0, 3],
+                 nodes_modes=tensor(T.UINT8, 0, 6, 3, 6),
+                 nodes_splits=tensor(T.FLOAT, .5, 0, -.25, 0),
+                 membership_values=tensor(T.FLOAT, 1, 2, nan, 3, nan),
+                 leaf_weights=tensor(T.FLOAT, 1, 2, 4, 8, 16, 32))],
+     {"x": rng.integers(-1, 4, (12, 3)).astype(np.float32)}, domains=(("ai.onnx.ml", 5),))
