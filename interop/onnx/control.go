@@ -72,7 +72,7 @@ func (b body) standIns(g *onnxpb.GraphProto, inner *scope) {
 	names := func(list []string) {
 		for _, name := range list {
 			v := b.c.scope.find(name)
-			if v != nil && v.fixed == nil && b.stand[name] == nil {
+			if v != nil && v.fixed == nil && !v.sequence && b.stand[name] == nil {
 				b.stand[name] = standIn(b.c, v)
 				inner.values[name] = b.stand[name]
 			}
@@ -195,7 +195,7 @@ func reads(outs []*value, in *value) bool {
 // alike reports whether values have the shapes and types of others.
 func alike(a, b []*value) bool {
 	return slices.EqualFunc(a, b, func(v, w *value) bool {
-		return v.shape.Equal(w.shape) && v.typ == w.typ
+		return v.shape.Equal(w.shape) && v.typ == w.typ && !v.sequence && !w.sequence
 	})
 }
 
@@ -240,7 +240,11 @@ func loopNode(c *call) []*sym.Symbol {
 			r.steps = 0
 		}
 	}
-	outs, err := r.loop()
+	var outs []*value
+	err := errChanges
+	if !slices.ContainsFunc(states, func(v *value) bool { return v.sequence }) {
+		outs, err = r.loop()
+	}
 	if need := (*NotConstant)(nil); errors.Is(err, errChanges) || errors.As(err, &need) &&
 		need.Input == "" {
 		outs, err = r.unroll(err)

@@ -98,6 +98,9 @@ func (im *importing) model(g *onnxpb.GraphProto) (m *Model, err error) {
 		if v == nil {
 			return nil, fmt.Errorf("output %q: no node computes it", o.GetName())
 		}
+		if v.sequence {
+			return nil, fmt.Errorf("output %q is a sequence, want a tensor", o.GetName())
+		}
 		outs = append(outs, im.output(v))
 		info := Info{Name: o.GetName(), Shape: v.shape, Type: v.typ}
 		if v.format != nil {
@@ -429,6 +432,16 @@ func (im *importing) node(n *onnxpb.NodeProto, sc *scope) error {
 	for i := range row.inputs {
 		if i >= len(c.in) || c.in[i] == nil {
 			return fmt.Errorf("%d inputs, want at least %d", len(c.in), row.inputs)
+		}
+	}
+	for i, v := range c.in {
+		switch {
+		case v == nil || !v.sequence || takesSequences(n.GetOpType()):
+		case n.GetOpType() == "Identity":
+			c.direct = c.in[:1]
+			return c.finish(nil)
+		default:
+			return fmt.Errorf("input %d is a sequence, want a tensor", i)
 		}
 	}
 	c.attrs()

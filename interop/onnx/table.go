@@ -15,7 +15,7 @@ func init() {
 		shapeRows, moveRows, indexRows, convRows, poolRows, normRows, reduceRows, resizeRows,
 		quantRows, lossRows, makeRows, rnnRows, controlRows, sampleRows, signalRows,
 		chooseRows, trainRows, learnRows, contribRows, contribQuantRows,
-		treeRows, randomRows} {
+		treeRows, randomRows, sequenceRows} {
 		for name, r := range family {
 			if _, ok := table[name]; ok {
 				panic(fmt.Sprintf("onnx: two rows for operator %s", name))

@@ -20,6 +20,9 @@ type value struct {
 	fixed  *nd.Array    // the values, if they are known at import
 	source string       // name of the input that could be given with Values; empty: none
 	format *file.Format // format of the elements, which gomx holds in typ; nil: typ itself
+	// A sequence has elements, and neither a symbol nor a shape.
+	sequence bool
+	list     []*value
 }
 
 // rank returns the number of axes.
