@@ -114,25 +114,15 @@ func (s scan) run() ([]*value, error) {
 	for _, v := range s.states {
 		ins = append(ins, standIn(c, v))
 	}
-	for i, v := range s.data {
-		a := c.axis(s.axes[i], v.rank())
+	for i := range s.data {
+		row, d, n := s.slices(i)
 		if c.err != nil {
 			return nil, c.err
 		}
-		if steps >= 0 && v.shape[a] != steps {
-			return nil, fmt.Errorf("%d and %d steps of scan inputs, want the same number", steps,
-				v.shape[a])
+		if steps >= 0 && n != steps {
+			return nil, fmt.Errorf("%d and %d steps of scan inputs, want the same number", steps, n)
 		}
-		steps = v.shape[a]
-		shape := slices.Delete(v.shape.Clone(), a, a+1)
-		d := moveAxis(v.s, a, 0, v.rank())
-		if s.back[i] != 0 {
-			d = sym.Reverse(d, sym.ReverseParams{Axis: []int{0}})
-		}
-		if len(shape) == 0 {
-			d = c.reshape(d, dtype.Shape{steps, 1})
-		}
-		row := standIn(c, &value{name: v.name, shape: shape, typ: v.typ})
+		steps = n
 		ins, rows, data = append(ins, row), append(rows, row), append(data, d)
 	}
 	if steps < 1 {
@@ -173,6 +163,25 @@ func (s scan) run() ([]*value, error) {
 		results = append(results, v)
 	}
 	return results, settled(c, results)
+}
+
+// slices returns a stand-in for a slice of scan input i, the slices as rows, and their number.
+func (s scan) slices(i int) (row *value, data *sym.Symbol, steps int) {
+	c, v := s.c, s.data[i]
+	a := c.axis(s.axes[i], v.rank())
+	if c.err != nil {
+		return nil, nil, 0
+	}
+	steps = v.shape[a]
+	shape := slices.Delete(v.shape.Clone(), a, a+1)
+	data = moveAxis(v.s, a, 0, v.rank())
+	if s.back[i] != 0 {
+		data = sym.Reverse(data, sym.ReverseParams{Axis: []int{0}})
+	}
+	if len(shape) == 0 {
+		data = c.reshape(data, dtype.Shape{steps, 1})
+	}
+	return standIn(c, &value{name: v.name, shape: shape, typ: v.typ}), data, steps
 }
 
 // turned gives the slices of all steps their axis and direction.

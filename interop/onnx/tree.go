@@ -266,25 +266,34 @@ func trees(c *call) []*sym.Symbol {
 		no: c.nums("nodes_falsenodeids"), roots: c.nums("tree_roots"),
 		targets: c.num("n_targets", 1), missing: c.nums("nodes_missing_value_tracks_true"),
 		split: reals64(c, "nodes_splits")}
-	n := len(f.feature)
-	yesLeaf, noLeaf := c.nums("nodes_trueleafs"), c.nums("nodes_falseleafs")
-	targets, weights := c.nums("leaf_targetids"), reals64(c, "leaf_weights")
 	for _, m := range reals64(c, "nodes_modes") {
 		f.mode = append(f.mode, int(m))
 	}
+	f.successors(c)
+	f.leaves(c)
+	f.lists(c)
+	aggregate := []string{"AVERAGE", "SUM", "MIN", "MAX"}
+	post := []string{"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}
+	a, p := c.num("aggregate_function", 1), c.num("post_transform", 0)
+	if c.err != nil || a < 0 || a >= len(aggregate) || p < 0 || p >= len(post) {
+		return c.fail("aggregate_function %d and post_transform %d", a, p)
+	}
+	return out(transformed(c, f.predict(c, aggregate[a]), post[p]))
+}
+
+// successors checks the attributes of comparisons; leaves follow the comparisons in number.
+func (f *forest) successors(c *call) {
+	n := len(f.feature)
+	yesLeaf, noLeaf := c.nums("nodes_trueleafs"), c.nums("nodes_falseleafs")
 	if f.missing == nil {
 		f.missing = make([]int, n)
 	}
 	for _, k := range []int{len(f.yes), len(f.no), len(f.missing), len(f.split), len(f.mode),
 		len(yesLeaf), len(noLeaf)} {
 		if k != n {
-			return c.fail("attributes of nodes with %d and %d elements, want the same number", n, k)
+			c.fail("attributes of nodes with %d and %d elements, want the same number", n, k)
+			return
 		}
-	}
-	if len(targets) != len(weights) || f.targets < 1 || f.targets > 1<<20 ||
-		!c.spend((n+len(weights))*f.targets*9) {
-		return c.fail("%d targets of leaves, %d weights and n_targets %d", len(targets),
-			len(weights), f.targets)
 	}
 	f.members, f.leaf, f.hit = make([][]float64, n), make([][]float64, n), make([][]bool, n)
 	for i := range n {
@@ -295,31 +304,40 @@ func trees(c *call) []*sym.Symbol {
 			f.no[i] += n
 		}
 	}
+}
+
+// leaves adds a leaf for each target in the attributes of leaves.
+func (f *forest) leaves(c *call) {
+	targets, weights := c.nums("leaf_targetids"), reals64(c, "leaf_weights")
+	if len(targets) != len(weights) || f.targets < 1 || f.targets > 1<<20 ||
+		!c.spend((len(f.feature)+len(weights))*f.targets*9) {
+		c.fail("%d targets of leaves, %d weights and n_targets %d", len(targets), len(weights),
+			f.targets)
+		return
+	}
 	for i, t := range targets {
 		if t < 0 || t >= f.targets {
-			return c.fail("target %d of %d", t, f.targets)
+			c.fail("target %d of %d", t, f.targets)
+			return
 		}
 		k := f.add()
 		f.leaf[k][t], f.hit[k][t] = weights[i], true
 	}
+}
+
+// lists reads the lists of the comparisons with a list, which NaN separates.
+func (f *forest) lists(c *call) {
 	lists := reals64(c, "membership_values")
 	for i, m := range f.mode {
 		switch end := slices.IndexFunc(lists, math.IsNaN); {
 		case m < 0 || m > member:
-			return c.fail("mode %d of node %d", m, i)
+			c.fail("mode %d of node %d", m, i)
 		case m == member && end < 0:
-			return c.fail("no membership_values for node %d", i)
-		case m == member:
+			c.fail("no membership_values for node %d", i)
+		case m == member && c.err == nil:
 			f.members[i], lists = lists[:end], lists[end+1:]
 		}
 	}
-	aggregate := []string{"AVERAGE", "SUM", "MIN", "MAX"}
-	post := []string{"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}
-	a, p := c.num("aggregate_function", 1), c.num("post_transform", 0)
-	if c.err != nil || a < 0 || a >= len(aggregate) || p < 0 || p >= len(post) {
-		return c.fail("aggregate_function %d and post_transform %d", a, p)
-	}
-	return out(transformed(c, f.predict(c, aggregate[a]), post[p]))
 }
 
 // listed64 returns an attribute of floats, or that of the same name with _as_tensor.
@@ -332,8 +350,27 @@ func listed64(c *call, name string) []float64 {
 
 // treeRegressor reads an ensemble whose nodes are named by their tree and their number in it.
 func treeRegressor(c *call) []*sym.Symbol {
-	type place struct{ tree, node int }
 	f := &forest{targets: c.num("n_targets", 1)}
+	at := f.named(c)
+	if c.err != nil {
+		return nil
+	}
+	f.weigh(c, at)
+	s := f.predict(c, c.text("aggregate_function", "SUM"))
+	if base := listed64(c, "base_values"); base != nil {
+		if len(base) != f.targets {
+			return c.fail("%d base_values, want %d", len(base), f.targets)
+		}
+		s = sym.BroadcastAdd(s, c.numbers(c.in[0].typ, base, 1, f.targets))
+	}
+	return out(transformed(c, cast(s, dtype.Float32), c.text("post_transform", "NONE")))
+}
+
+// place names a node: its tree and its number in the tree.
+type place struct{ tree, node int }
+
+// named reads the nodes and returns them by their names. The first node of a tree is its root.
+func (f *forest) named(c *call) map[place]int {
 	tree, id := c.nums("nodes_treeids"), c.nums("nodes_nodeids")
 	features, modes := c.nums("nodes_featureids"), c.texts("nodes_modes")
 	values, missing := listed64(c, "nodes_values"), c.nums("nodes_missing_value_tracks_true")
@@ -345,11 +382,13 @@ func treeRegressor(c *call) []*sym.Symbol {
 	for _, k := range []int{len(id), len(features), len(modes), len(values), len(yes), len(no),
 		len(missing)} {
 		if k != n {
-			return c.fail("attributes of nodes with %d and %d elements, want the same number", n, k)
+			c.fail("attributes of nodes with %d and %d elements, want the same number", n, k)
+			return nil
 		}
 	}
 	if f.targets < 1 || f.targets > 1<<20 || !c.spend(n*f.targets*9) {
-		return c.fail("n_targets %d for %d nodes is out of bounds", f.targets, n)
+		c.fail("n_targets %d for %d nodes is out of bounds", f.targets, n)
+		return nil
 	}
 	at := map[place]int{}
 	for i := range n {
@@ -367,36 +406,37 @@ func treeRegressor(c *call) []*sym.Symbol {
 		case name == "LEAF":
 			continue
 		case !ok:
-			return c.fail("mode %q of node %d", name, i)
+			c.fail("mode %q of node %d", name, i)
+			return nil
 		}
 		a, okA := at[place{tree[i], yes[i]}]
 		b, okB := at[place{tree[i], no[i]}]
 		if !okA || !okB {
-			return c.fail("node %d of tree %d leads to a node that does not exist", id[i], tree[i])
+			c.fail("node %d of tree %d leads to a node that does not exist", id[i], tree[i])
+			return nil
 		}
 		f.feature[i], f.mode[i], f.split[i], f.missing[i] = features[i], mode, values[i], missing[i]
 		f.yes[i], f.no[i], f.leaf[i] = a, b, nil
 	}
+	return at
+}
+
+// weigh gives the leaves their weights by target.
+func (f *forest) weigh(c *call, at map[place]int) {
 	trees, nodes, ids := c.nums("target_treeids"), c.nums("target_nodeids"), c.nums("target_ids")
 	weights := listed64(c, "target_weights")
 	if len(trees) != len(weights) || len(nodes) != len(weights) || len(ids) != len(weights) {
-		return c.fail("attributes of targets of different lengths")
+		c.fail("attributes of targets of different lengths")
+		return
 	}
 	for i, w := range weights {
 		k, ok := at[place{trees[i], nodes[i]}]
 		if !ok || f.leaf[k] == nil || ids[i] < 0 || ids[i] >= f.targets {
-			return c.fail("target %d of node %d of tree %d, want a leaf and one of %d targets", ids[i],
+			c.fail("target %d of node %d of tree %d, want a leaf and one of %d targets", ids[i],
 				nodes[i], trees[i], f.targets)
+			return
 		}
 		f.leaf[k][ids[i]] += w
 		f.hit[k][ids[i]] = true
 	}
-	s := f.predict(c, c.text("aggregate_function", "SUM"))
-	if base := listed64(c, "base_values"); base != nil {
-		if len(base) != f.targets {
-			return c.fail("%d base_values, want %d", len(base), f.targets)
-		}
-		s = sym.BroadcastAdd(s, c.numbers(c.in[0].typ, base, 1, f.targets))
-	}
-	return out(transformed(c, cast(s, dtype.Float32), c.text("post_transform", "NONE")))
 }
