@@ -12,8 +12,9 @@ enum { ROWS = 96, KEYS = WORDS, WIDE = 32 };
 #define INLINE static inline __attribute__((always_inline))
 
 typedef struct {
-	float *y, *lse, *scratch;
-	const float *q, *k, *v;
+	void *y;
+	const void *q, *k, *v;
+	float *lse, *scratch;
 	const gx_attention *p;
 	const gx_attention_grads *g;
 	int64_t *taken, blocks, room, splits;
@@ -77,21 +78,50 @@ INLINE void multiply(float *c, int64_t ldc, matrix a, const float *b, int64_t ld
 		}
 }
 
+// load_row reads n numbers of an array, which are bfloat16 if narrow is set, from number at on.
+INLINE void load_row(float *d, const void *s, int64_t at, int64_t n, int narrow) {
+	if (!narrow) {
+		memcpy(d, (const float *)s + at, (size_t)n * 4);
+		return;
+	}
+	const uint16_t *h = (const uint16_t *)s + at;
+	GX_EACH(i, 0, n) d[i] = gx_from_bits((int32_t)((uint32_t)h[i] << 16));
+}
+
+// store_row multiplies n numbers by f and writes them, rounded to even if narrow is set.
+INLINE void store_row(void *d, int64_t at, const float *s, float f, int64_t n, int narrow) {
+	if (!narrow) {
+		float *to = (float *)d + at;
+		for (int64_t i = 0; i < n; i++) to[i] = s[i] * f;
+		return;
+	}
+	uint16_t *to = (uint16_t *)d + at;
+	GX_EACH(i, 0, n) {
+		uint32_t b = (uint32_t)gx_to_bits(s[i] * f), r = (b + 0x7fff + (b >> 16 & 1)) >> 16;
+		to[i] = (uint16_t)((b & 0x7fffffff) > 0x7f800000u ? b >> 16 | 0x40 : r);
+	}
+}
+
 // gather copies rows of size elements, which are step apart, to rows of width, filled with zeros,
 // and adds rows of zeros up to all.
-INLINE void gather(float *d, const float *s, int64_t step, int64_t rows, int64_t all, int64_t size,
-	int64_t width) {
+INLINE void gather(float *d, const void *s, int64_t at, int64_t step, int64_t rows, int64_t all,
+	int64_t size, int64_t width, int narrow) {
 	memset(d, 0, (size_t)(all * width) * sizeof(float));
-	for (int64_t r = 0; r < rows; r++) memcpy(d + r * width, s + r * step, (size_t)size * 4);
+	for (int64_t r = 0; r < rows; r++) load_row(d + r * width, s, at + r * step, size, narrow);
 }
 
 // turned writes the transpose of rows to d, width x KEYS.
-INLINE void turned(float *d, const float *s, int64_t step, int64_t rows, int64_t size,
-	int64_t width) {
+INLINE void turned(float *d, const void *from, int64_t at, int64_t step, int64_t rows,
+	int64_t size, int64_t width, int narrow) {
+	const float *s = (const float *)from + at;
+	const uint16_t *h = (const uint16_t *)from + at;
 	memset(d, 0, (size_t)(width * KEYS) * sizeof(float));
 	for (int64_t r = 0; r < rows; r += 16)
 		for (int64_t c = 0; c < size; c++)
-			for (int64_t i = r; i < gx_min(r + 16, rows); i++) d[c * KEYS + i] = s[i * step + c];
+			for (int64_t i = r; i < gx_min(r + 16, rows); i++)
+				d[c * KEYS + i] = narrow
+					? gx_from_bits((int32_t)((uint32_t)h[i * step + c] << 16))
+					: s[i * step + c];
 }
 
 // Row r of a group's queries is step r % n of head r / n of the group.
@@ -99,11 +129,11 @@ INLINE int64_t place_of(const gx_attention *p, int64_t b, int64_t g, int64_t r) 
 	return ((b * p->n + r % p->n) * p->groups * p->group + g * p->group + r / p->n) * p->size;
 }
 
-INLINE void gather_queries(float *d, const float *s, const gx_attention *p, int64_t b, int64_t g,
+INLINE void gather_queries(float *d, const void *s, const gx_attention *p, int64_t b, int64_t g,
 	int64_t from, int64_t rows, int64_t all, int64_t width) {
 	memset(d, 0, (size_t)(all * width) * sizeof(float));
 	for (int64_t r = 0; r < rows; r++)
-		memcpy(d + r * width, s + place_of(p, b, g, from + r), (size_t)p->size * 4);
+		load_row(d + r * width, s, place_of(p, b, g, from + r), p->size, p->narrow);
 }
 
 // limit_of returns the number of keys that row r reads.
@@ -169,8 +199,7 @@ INLINE void write_rows(const job *j, const float *o, const float *most, const fl
 	int64_t w = padded(p->size);
 	for (int64_t r = 0; r < rows; r++) {
 		float inv = sum[r] == 0.0f ? 0.0f : 1.0f / sum[r];
-		float *y = j->y + place_of(p, b, g, from + r);
-		for (int64_t i = 0; i < p->size; i++) y[i] = o[r * w + i] * inv;
+		store_row(j->y, place_of(p, b, g, from + r), o + r * w, inv, p->size, p->narrow);
 		if (j->lse)
 			j->lse[(b * p->groups + g) * p->group * p->n + from + r] =
 				sum[r] == 0.0f ? -INFINITY : most[r] + gx_log(sum[r]);
@@ -196,22 +225,31 @@ INLINE float dot_row(const float *a, const float *b, int64_t n) {
 	return all;
 }
 
+// row_at returns n numbers of an array from number at on, in the array or in room.
+INLINE const float *row_at(const void *s, int64_t at, int64_t n, float *room, int narrow) {
+	if (!narrow) return (const float *)s + at;
+	load_row(room, s, at, n, 1);
+	return room;
+}
+
 // thin_item makes the part of one split of the keys.
 INLINE void thin_item(const job *j, float *buffer, int64_t it) {
 	const gx_attention *p = j->p;
 	int64_t b = it / j->splits / p->groups, g = it / j->splits % p->groups, d = p->size,
 		w = padded(d), rows = p->group * p->n, step = p->groups * d,
 		begin = it % j->splits * SPAN, end = gx_min(begin + SPAN, most_of(p, b, 0, rows));
-	float *q = buffer, *s = q + THIN_ROWS * w, *o = j->parts + it * part_size(p),
+	float *q = buffer, *s = q + THIN_ROWS * w, *one = s + THIN_ROWS * KEYS,
+		*o = j->parts + it * part_size(p),
 		*most = o + rows * w, *sum = most + rows;
 	memset(o, 0, (size_t)(rows * w) * sizeof(float));
 	for (int64_t r = 0; r < rows; r++) most[r] = -INFINITY, sum[r] = 0;
 	gather_queries(q, j->q, p, b, g, 0, rows, rows, w);
 	for (int64_t first = begin; first < end; first += KEYS) {
 		int64_t n = gx_min(KEYS, end - first), at = ((b * p->keys + first) * p->groups + g) * d;
-		for (int64_t i = 0; i < n; i++)
-			for (int64_t r = 0; r < rows; r++)
-				s[r * KEYS + i] = dot_row(q + r * w, j->k + at + i * step, d);
+		for (int64_t i = 0; i < n; i++) {
+			const float *k = row_at(j->k, at + i * step, d, one, p->narrow);
+			for (int64_t r = 0; r < rows; r++) s[r * KEYS + i] = dot_row(q + r * w, k, d);
+		}
 		for (int64_t r = 0; r < rows; r++) {
 			float factor = 1.0f, *row = s + r * KEYS;
 			int64_t some = gx_max(0, gx_min(n, limit_of(p, b, r) - first));
@@ -225,7 +263,7 @@ INLINE void thin_item(const job *j, float *buffer, int64_t it) {
 			if (factor != 1.0f) GX_EACH(i, 0, w) o[r * w + i] *= factor;
 		}
 		for (int64_t i = 0; i < n; i++) {
-			const float *v = j->v + at + i * step;
+			const float *v = row_at(j->v, at + i * step, d, one, p->narrow);
 			for (int64_t r = 0; r < rows; r++) {
 				float e = s[r * KEYS + i], *to = o + r * w;
 				GX_EACH(c, 0, d) to[c] += e * v[c];
@@ -267,8 +305,8 @@ INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high
 	int64_t keys = most_of(p, b, from, rows);
 	for (int64_t first = 0; first < keys; first += KEYS) {
 		int64_t n = gx_min(KEYS, keys - first), at = ((b * p->keys + first) * p->groups + g) * d;
-		turned(kt, j->k + at, step, n, d, w);
-		gather(v, j->v + at, step, n, n, d, w);
+		turned(kt, j->k, at, step, n, d, w, p->narrow);
+		gather(v, j->v, at, step, n, n, d, w, p->narrow);
 		multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
 		for (int64_t r = 0; r < all; r++) {
 			float factor = 1.0f;
@@ -307,8 +345,8 @@ INLINE void slope_row(float *s, float *t, const float *f, int64_t n, float lse, 
 	for (int64_t i = n; i < KEYS; i++) s[i] = t[i] = 0;
 }
 
-// slopes makes of the scores s of rows, and of the gradients t of their weights, the weights and the
-// gradients of the masked scores. dy has rows of w elements.
+// slopes makes of the scores s of rows, and of the gradients t of their weights, the weights and
+// the gradients of the masked scores. dy has rows of w elements.
 INLINE void slopes(const job *j, float *s, float *t, const float *dy, int64_t b, int64_t g,
 	int64_t from, int64_t rows, int64_t all, int64_t first, int64_t n, int64_t w) {
 	const gx_attention *p = j->p;
@@ -340,9 +378,9 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 	for (int64_t first = 0; first < p->keys; first += KEYS) {
 		int64_t n = gx_min(KEYS, p->keys - first), up = (n + 7) / 8 * 8,
 			at = ((b * p->keys + first) * p->groups + g) * d;
-		turned(kt, x->k + at, step, n, d, w);
-		turned(vt, x->v + at, step, n, d, w);
-		gather(k, x->k + at, step, n, n, d, w);
+		turned(kt, x->k, at, step, n, d, w, 0);
+		turned(vt, x->v, at, step, n, d, w, 0);
+		gather(k, x->k, at, step, n, n, d, w, 0);
 		memset(dk, 0, (size_t)(2 * KEYS * w) * sizeof(float));
 		for (int64_t from = 0; from < total; from += ROWS) {
 			int64_t rows = gx_min(ROWS, total - from), all = (rows + high - 1) / high * high;
@@ -401,8 +439,8 @@ INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, c
 				for (int64_t first = 0; first < keys; first += KEYS) {
 					int64_t n = gx_min(KEYS, keys - first),
 						at = ((b * p->keys + first) * p->groups + g) * d;
-					turned(kt, x->k + at, step, n, d, w);
-					turned(vt, x->v + at, step, n, d, w);
+					turned(kt, x->k, at, step, n, d, w, 0);
+					turned(vt, x->v, at, step, n, d, w, 0);
 					multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
 					multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high,
 						two);
@@ -468,7 +506,7 @@ static void range(const void *arg, int64_t begin, int64_t end) {
 
 // scratch_of is the number of floats of scratch memory that each thread has in a part of a job.
 static int64_t scratch_of(const gx_attention *p, int grads) {
-	if (thin(p) && !grads) return padded(p->size) * THIN_ROWS + THIN_ROWS * KEYS;
+	if (thin(p) && !grads) return padded(p->size) * (THIN_ROWS + 1) + THIN_ROWS * KEYS;
 	return padded(p->size) * (4 * ROWS + 5 * KEYS) + 2 * ROWS * KEYS + 4 * ROWS;
 }
 
@@ -489,7 +527,7 @@ static void run(job *j, int part, int threads) {
 	gx_parallel(threads, threads, 1, range, j);
 }
 
-void gx_attention_forward(float *y, float *lse, const float *q, const float *k, const float *v,
+void gx_attention_forward(void *y, float *lse, const void *q, const void *k, const void *v,
 	const gx_attention *p, float *scratch, int threads) {
 	job j = {.y = y, .lse = lse, .scratch = scratch, .q = q, .k = k, .v = v, .p = p};
 	if (!thin(p)) {

@@ -27,6 +27,7 @@ type Attention struct {
 	Mask    AttentionMask
 	Keep    float64 // share of the weights that is kept, if Drops
 	Drops   bool
+	Narrow  bool // queries, keys, values and Y are bfloat16; there is no RunGrad
 	Threads int
 }
 
@@ -53,7 +54,7 @@ func (k *Attention) c() C.gx_attention {
 	c := C.gx_attention{batch: C.int64_t(k.Batch), n: C.int64_t(k.N), keys: C.int64_t(k.Keys),
 		groups: C.int64_t(k.Groups), group: C.int64_t(k.Group), size: C.int64_t(k.Size),
 		scale: C.float(k.Scale), causal: C.int32_t(boolInt(k.Causal)),
-		drops: C.int32_t(boolInt(k.Drops))}
+		drops: C.int32_t(boolInt(k.Drops)), narrow: C.int32_t(boolInt(k.Narrow))}
 	if k.Drops {
 		c.keep = C.uint32_t(math.Ceil(k.Keep * (1 << 24)))
 		if k.Keep > 0 {
@@ -96,8 +97,8 @@ func (k *Attention) Run(o *AttentionArrays, scratch unsafe.Pointer) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	p := k.pinned(o, &pin)
-	C.gx_attention_forward((*C.float)(o.Y), (*C.float)(o.LSE), (*C.float)(o.Q), (*C.float)(o.K),
-		(*C.float)(o.V), &p, (*C.float)(scratch), C.int(k.Threads))
+	C.gx_attention_forward(o.Y, (*C.float)(o.LSE), o.Q, o.K, o.V, &p,
+		(*C.float)(scratch), C.int(k.Threads))
 }
 
 // RunGrad computes the gradients of queries, keys and values from the gradient of the output.

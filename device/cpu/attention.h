@@ -11,7 +11,8 @@
 // The mask of floats is added to the scores, or bytes tell which keys are read; its strides by
 // sequence, head, query and key are 0 where it broadcasts. A weight is dropped if its random number
 // is not below keep, of 2^24, and multiplied by kept otherwise: the numbers are those of an array
-// batch x heads x n x keys.
+// batch x heads x n x keys. With narrow, queries, keys, values and weighted sums are bfloat16, and
+// there are no gradients.
 typedef struct {
 	int64_t batch, n, keys, groups, group, size;
 	const int32_t *lengths, *positions;
@@ -21,16 +22,16 @@ typedef struct {
 	gx_seed seed;
 	float scale, kept;
 	uint32_t keep;
-	int32_t causal, drops;
+	int32_t causal, drops, narrow;
 } gx_attention;
 
-// gx_attention_scratch is the number of floats of scratch memory of gx_attention_forward, with grads
-// of gx_attention_grad.
+// gx_attention_scratch is the number of floats of scratch memory of gx_attention_forward, with
+// grads of gx_attention_grad.
 int64_t gx_attention_scratch(const gx_attention *p, int grads, int threads);
 
 // gx_attention_forward writes the weighted sums of values and, where lse is not null, the logarithm
 // of each query's sum of exponents, batch x heads x n.
-void gx_attention_forward(float *y, float *lse, const float *q, const float *k, const float *v,
+void gx_attention_forward(void *y, float *lse, const void *q, const void *k, const void *v,
 	const gx_attention *p, float *scratch, int threads);
 
 typedef struct {

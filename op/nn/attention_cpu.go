@@ -27,7 +27,7 @@ func init() {
 	attach.TierC(attentionGrad, func(p ScaledAttentionParams, a *op.Args) (*op.Prepared, error) {
 		in := a.In[p.first():]
 		k, err := attentionC(p, a, in, a.In[2:3])
-		if err != nil || !a.Needs(0) || !a.Needs(1) || !a.Needs(2) {
+		if err != nil || k.Narrow || !a.Needs(0) || !a.Needs(1) || !a.Needs(2) {
 			return nil, op.ErrUnsupported
 		}
 		return attach.Kernel(k.Threads, k.Scratch(true), func(c *op.Call) {
@@ -48,7 +48,9 @@ func init() {
 // attentionC describes the work for the kernels in C; in are query, key, value and so on.
 func attentionC(p ScaledAttentionParams, a *op.Args, in, lse []op.Desc) (cpu.Attention, error) {
 	rest := 3 + p.masks()
-	if !attach.AllOf(dtype.Float32, in[:3]) || !attach.AllOf(dtype.Float32, lse) ||
+	// a mask of bfloat16 is widened, and everything with it
+	narrow := attach.AllOf(dtype.BFloat16, in[:3]) && (!p.UseMask || in[3].DType == dtype.Bool)
+	if !narrow && !attach.AllOf(dtype.Float32, in[:3]) || !attach.AllOf(dtype.Float32, lse) ||
 		!attach.AllOf(dtype.Int32, in[rest:]) || in[0].Shape.Size() == 0 ||
 		in[1].Shape.Size() == 0 {
 		return cpu.Attention{}, op.ErrUnsupported
@@ -56,7 +58,7 @@ func attentionC(p ScaledAttentionParams, a *op.Args, in, lse []op.Desc) (cpu.Att
 	q := in[0].Shape
 	k := cpu.Attention{Batch: q[0], N: q[1], Keys: in[1].Shape[1], Groups: p.kvHeads(),
 		Group: p.Heads / p.kvHeads(), Size: q[2] / p.Heads, Causal: p.Causal,
-		Drops: a.Train && p.Dropout > 0, Keep: 1 - p.Dropout}
+		Drops: a.Train && p.Dropout > 0, Keep: 1 - p.Dropout, Narrow: narrow}
 	if p.UseMask {
 		k.Mask = cpu.AttentionMask{Strides: maskStrides(in[3].Shape),
 			Extents: [4]int{1, 1, 1, 1}, Bool: in[3].DType == dtype.Bool}

@@ -12,6 +12,7 @@ import (
 	"gomx/dtype"
 	"gomx/internal/optest"
 	"gomx/op"
+	"gomx/op/loop"
 	"gomx/op/nn"
 	"gomx/op/prim"
 )
@@ -279,6 +280,73 @@ func sameForThreads(t *testing.T, n int) {
 			t.Errorf("gradient %d: %s", i, d)
 		}
 	}
+}
+
+// Bfloat16 has kernels of its own without masks of numbers: the reference is within half a unit in the
+// last place, because sums are float32.
+func TestAttentionOfBFloat16(t *testing.T) {
+	type P = nn.ScaledAttentionParams
+	narrow := func(seed uint64, shape ...int) op.Tensor {
+		x := optest.New(dtype.BFloat16, shape...)
+		loop.Store(x, 0, loop.Floats(random(seed, shape...)))
+		return x
+	}
+	k, v := narrow(2, 2, 1700, 2*35), narrow(3, 2, 1700, 2*35)
+	may := optest.New(dtype.Bool, 1700)
+	for i := range op.Slice[bool](may) {
+		op.Slice[bool](may)[i] = i%3 != 1
+	}
+	for _, n := range []int{1, 2, 130} {
+		for name, c := range map[string]struct {
+			p    P
+			more []op.Tensor
+		}{
+			"plain": {P{Heads: 4, KVHeads: 2}, nil},
+			"lengths": {P{Heads: 4, KVHeads: 2, UseLength: true},
+				[]op.Tensor{op.TensorOf([]int32{650, 0})}},
+			"dropped": {P{Heads: 4, KVHeads: 2, Causal: true, Dropout: 0.2, UseMask: true},
+				[]op.Tensor{may}},
+		} {
+			in := append([]op.Tensor{narrow(1, 2, n, 4*35), k, v}, c.more...)
+			r := optest.Runner{Train: true, Seed: op.Seed{Key: 4}}
+			want, err := r.Apply(nn.Attention.Op, c.p, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Tier = device.TierC
+			got, err := r.Apply(nn.Attention.Op, c.p, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes := scratchOf(t, c.p, in, got); bytes >= 2*k.Bytes {
+				t.Errorf("%s of %d queries: %d bytes of scratch memory, want less than keys and "+
+					"values in float32", name, n, bytes)
+			}
+			for i, tol := range []optest.Tolerance{{Abs: 1e-4, Rel: 1. / 128},
+				{Abs: 1e-4, Rel: 1e-5}} {
+				if d := optest.Diff(got[i], want[i], tol); d != "" {
+					t.Errorf("%s of %d queries: output %d: %s", name, n, i, d)
+				}
+			}
+		}
+	}
+}
+
+// scratchOf returns the bytes of scratch memory of the fastest kernel; none if there is no kernel in C.
+func scratchOf(t *testing.T, p any, in, out []op.Tensor) int {
+	t.Helper()
+	a := &op.Args{Train: true, Threads: 1}
+	for _, x := range in {
+		a.In = append(a.In, x.Desc)
+	}
+	for _, x := range out {
+		a.Out = append(a.Out, x.Desc)
+	}
+	k, err := nn.Attention.Prepare(device.CPU(), device.TierC, p, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.Scratch
 }
 
 // At length 8,192, attention needs at most 4 MiB for each head besides its operands and results, in
