@@ -58,19 +58,19 @@ func (c *Call) begin(in, out []*nd.Array) (*run, error) {
 		return nil, err
 	}
 	r.seed = c.seed
-	c.place(r, in, out)
+	c.place(r, r.arrays, in, out)
 	return r, nil
 }
 
-// place gives a run the arrays of the call.
-func (c *Call) place(r *run, in, out []*nd.Array) {
+// place puts the arrays of the call among the arrays of a run.
+func (c *Call) place(r *run, arrays, in, out []*nd.Array) {
 	for i, slot := range c.f.inputs {
 		if slot >= 0 {
-			r.arrays[slot] = in[i]
+			arrays[slot] = in[i]
 		}
 	}
 	for i, slot := range r.b.p.Outputs {
-		r.arrays[slot] = out[i]
+		arrays[slot] = out[i]
 	}
 }
 
@@ -85,17 +85,21 @@ func (c *Call) Seed(stream uint64) op.Seed {
 // Gradients computes the forward part again, with the same random numbers.
 func (c *Call) Gradients(in, out, heads, grads []*nd.Array) error {
 	r := c.r
-	if c.r = nil; r != nil {
-		c.place(r, in, out)
-	} else {
+	first := r != nil
+	if c.r = nil; !first {
 		var err error
 		if r, err = c.again(in, out); err != nil {
 			return err
 		}
 	}
+	// The forward part may still be under way with arrays that have been closed since.
+	r.later = append(r.later[:0], r.arrays...)
+	if first {
+		c.place(r, r.later, in, out)
+	}
 	for i, slot := range c.f.heads {
 		if slot >= 0 {
-			r.arrays[slot] = heads[i]
+			r.later[slot] = heads[i]
 		}
 	}
 	var rest []*nd.Array
@@ -110,7 +114,7 @@ func (c *Call) Gradients(in, out, heads, grads []*nd.Array) error {
 			rest = append(rest, a)
 		}
 		a.Touch()
-		r.arrays[slot] = a
+		r.later[slot] = a
 	}
 	r.push(r.b.p.Forward, len(r.b.p.Segments))
 	r.release()

@@ -78,7 +78,7 @@ func (rec *record) compare(sr *segmentRun) bool {
 			continue
 		}
 		for k := range s.External {
-			note(sr.r.arrays[s.External[k].Slot].Pointer())
+			note(sr.r.arraysOf(sr.number)[s.External[k].Slot].Pointer())
 		}
 	}
 	rec.known = true

@@ -20,7 +20,8 @@ type run struct {
 	// place in the random stream from which the draws of the executor count; without draws the
 	// numbers of the run and of the stream give the place
 	seed   op.Seed
-	arrays []*nd.Array
+	arrays []*nd.Array   // by slot; segments read it while the run is pushed further
+	later  []*nd.Array   // by slot, for the segments of the backward part; empty: arrays
 	blocks []*arenaBlock // by room of the program
 	args   []segmentRun
 	refs   atomic.Int32
@@ -74,6 +75,8 @@ func (r *run) release() {
 		return
 	}
 	clear(r.arrays)
+	clear(r.later)
+	r.later = r.later[:0]
 	for i, block := range r.blocks {
 		block.release()
 		r.blocks[i] = nil
@@ -141,7 +144,7 @@ func (r *run) push(from, to int) {
 			ex.uses = append(ex.uses, engine.Use{Var: b.tokens[k], Access: engine.Read})
 		}
 		for _, u := range seg.Uses {
-			a := r.arrays[u.Slot]
+			a := r.arraysOf(i)[u.Slot]
 			access := accesses[u.Access]
 			if access == engine.Overwrite && !a.Whole() {
 				access = engine.Update
@@ -157,6 +160,14 @@ func (r *run) push(from, to int) {
 		}
 		ex.eng.Push(&task)
 	}
+}
+
+// arraysOf returns the arrays of a segment, by slot.
+func (r *run) arraysOf(segment int) []*nd.Array {
+	if segment >= r.b.p.Forward && len(r.later) > 0 {
+		return r.later
+	}
+	return r.arrays
 }
 
 // segment returns the segment that sr runs.
@@ -179,7 +190,7 @@ func waitSegment(er *engine.Run, done func(error)) {
 // whether a kept form of a parameter is fresh is not known yet: it is made in any case.
 func (sr *segmentRun) run(q device.Queue) error {
 	b := sr.r.b
-	seg := sr.segment()
+	seg, arrays := sr.segment(), sr.r.arraysOf(sr.number)
 	for i := seg.From; i < seg.To; i++ {
 		s, c, keep := &b.p.Steps[i], &b.calls[i], b.p.keepers[i]
 		if s.Skip || keep != nil && q == nil && keep.fresh(sr.r) {
@@ -187,7 +198,7 @@ func (sr *segmentRun) run(q device.Queue) error {
 		}
 		for k := range s.External {
 			o := &s.External[k]
-			if a := sr.r.arrays[o.Slot]; o.Of(c).Storage != op.Dense {
+			if a := arrays[o.Slot]; o.Of(c).Storage != op.Dense {
 				o.Of(c).Sparse = a.Stored()
 			} else {
 				o.Of(c).Data = a.Pointer()
