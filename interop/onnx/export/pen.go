@@ -78,6 +78,15 @@ func text(name, v string) *attribute {
 		Type: onnxpb.AttributeProto_STRING.Enum(), S: []byte(v)}
 }
 
+// texts is an attribute of several texts.
+func texts(name string, list ...string) *attribute {
+	a := &attribute{Name: proto.String(name), Type: onnxpb.AttributeProto_STRINGS.Enum()}
+	for _, v := range list {
+		a.Strings = append(a.Strings, []byte(v))
+	}
+	return a
+}
+
 // codes are ONNX's element types.
 var codes = map[dtype.Type]onnxpb.TensorProto_DataType{
 	dtype.Float32: onnxpb.TensorProto_FLOAT, dtype.Float64: onnxpb.TensorProto_DOUBLE,

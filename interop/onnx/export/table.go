@@ -24,7 +24,8 @@ var reasons = map[*op.Op]string{}
 
 func init() {
 	for _, family := range []rules{unaryRules, binaryRules, scalarRules, reduceRules, shapeRules,
-		moveRules, activationRules, matrixRules, normRules, convRules, poolRules} {
+		moveRules, activationRules, matrixRules, normRules, convRules, poolRules, rnnRules,
+		indexRules, lossRules} {
 		for o, r := range family {
 			if table[o] != nil {
 				panic(fmt.Sprintf("onnx: two rules for operator %s", o.Name))
@@ -32,7 +33,7 @@ func init() {
 			table[o] = r
 		}
 	}
-	for _, family := range []map[*op.Op]string{matrixReasons} {
+	for _, family := range []map[*op.Op]string{matrixReasons, indexReasons, lossReasons} {
 		maps.Copy(reasons, family)
 	}
 }
