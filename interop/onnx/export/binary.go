@@ -69,8 +69,8 @@ func pair(f function) rule {
 	return func(c *call) []value { return one(f(c, c.x(0), c.x(1))) }
 }
 
-// withNumber computes in the type of the output: that of the array, or a wider one for integers
-// with a number that is none.
+// withNumber computes in the type of the output: the type of the array, or a wider one for integers
+// with a fraction.
 func withNumber(f function, reversed bool) rule {
 	return on(func(c *call, p prim.ScalarParams) []value {
 		t := c.out(0).typ

@@ -8,7 +8,7 @@
 // # Form
 //
 // Models use operator set 18 and no operators outside of ONNX's main domain. Shapes and element
-// types are those of the inputs that the caller gives; gomx's inference over the symbol finds all
+// types come from the inputs that the caller gives; gomx's inference over the symbol finds all
 // others. Variables without a parameter become inputs of the model, unless no operator reads them,
 // such as the labels of loss layers. Outputs have the names that the symbol gives them.
 //

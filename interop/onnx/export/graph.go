@@ -143,8 +143,12 @@ func (ex *exporting) node(n *op.Node) error {
 		outs = rule(c)
 	case why != "":
 		c.fail("%s", why)
+	case n.Draws():
+		c.fail("it draws random numbers")
+	case n.Op.Own:
+		c.fail("it is an operator of the program")
 	default:
-		c.fail("no rule")
+		c.fail("no form in ONNX is known")
 	}
 	if c.failed != "" {
 		ex.missing = append(ex.missing, fmt.Sprintf("%s at node %q: %s", n.Op.Name, n.Name,

@@ -40,7 +40,7 @@ func softmaxOutput(c *call, p loss.SoftmaxOutputParams) []value {
 	return one(c.reshape(c.unary("Softmax", rows, num("axis", 1)), x.shape))
 }
 
-// crossEntropy counts probabilities below 1e-8, and those of labels that are no class, as 1e-8.
+// crossEntropy counts probabilities below 1e-8 as 1e-8, as it does for labels that are no class.
 func crossEntropy(c *call) []value {
 	x, label := c.x(0), c.cast(c.x(1), dtype.Int64)
 	hit := c.test("Equal", c.reshape(label, dtype.Shape{x.shape[0], 1}),

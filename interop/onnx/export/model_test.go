@@ -88,7 +88,8 @@ func compare(got, want []*nd.Array, tol tolerance) error {
 	}
 	for i, w := range want {
 		g := got[i]
-		if !g.Shape().Equal(w.Shape()) || g.DType() != w.DType() {
+		scalar := len(w.Shape()) == 0 && g.Shape().Equal(dtype.Shape{1})
+		if !scalar && !g.Shape().Equal(w.Shape()) || g.DType() != w.DType() {
 			return fmt.Errorf("output %d: got shape %v and type %v, want %v and %v", i, g.Shape(),
 				g.DType(), w.Shape(), w.DType())
 		}

@@ -114,7 +114,7 @@ func (c *call) pooled(x value, out dtype.Shape, l *pool) value {
 	return y
 }
 
-// shares has the extent of a full window divided by that of the window at each position.
+// shares has the extent of a full window divided by the extent of the window at each position.
 func (c *call) shares(x value, out dtype.Shape, l *pool) value {
 	factors := []float64{1}
 	for i, n := range out[2:] {

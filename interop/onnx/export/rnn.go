@@ -19,7 +19,7 @@ type cell struct {
 }
 
 // cells are the kinds of cells by mode. ONNX orders the gates of an LSTM as input, output, forget
-// and cell, and those of a GRU as update, reset and new.
+// and cell, and the gates of a GRU as update, reset and new.
 var cells = map[string]cell{
 	"lstm": {"LSTM", []int{0, 3, 1, 2}, func(int) []*attribute { return nil }},
 	"gru": {"GRU", []int{1, 0, 2}, func(int) []*attribute {

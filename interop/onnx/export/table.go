@@ -25,7 +25,8 @@ var reasons = map[*op.Op]string{}
 func init() {
 	for _, family := range []rules{unaryRules, binaryRules, scalarRules, reduceRules, shapeRules,
 		moveRules, activationRules, matrixRules, normRules, convRules, poolRules, rnnRules,
-		indexRules, lossRules} {
+		indexRules, lossRules, attentionRules,
+		spatialRules, boxRules} {
 		for o, r := range family {
 			if table[o] != nil {
 				panic(fmt.Sprintf("onnx: two rules for operator %s", o.Name))
@@ -33,7 +34,8 @@ func init() {
 			table[o] = r
 		}
 	}
-	for _, family := range []map[*op.Op]string{matrixReasons, indexReasons, lossReasons} {
+	for _, family := range []map[*op.Op]string{matrixReasons, indexReasons, lossReasons,
+		spatialReasons, boxReasons, unaryReasons} {
 		maps.Copy(reasons, family)
 	}
 }

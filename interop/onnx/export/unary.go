@@ -3,6 +3,7 @@ package export
 import (
 	"math"
 
+	"gomx/op"
 	"gomx/op/prim"
 )
 
@@ -34,6 +35,12 @@ var unaryRules = rules{
 	prim.LogicalNot.Op: func(c *call) []value {
 		return one(c.cast(c.not(c.truth(c.x(0))), c.x(0).typ))
 	},
+}
+
+// unaryReasons are functions that ONNX lacks.
+var unaryReasons = map[*op.Op]string{
+	prim.Erfinv.Op: "ONNX has no inverse of the error function",
+	prim.Gamma.Op:  "ONNX has no gamma function", prim.Gammaln.Op: "ONNX has no gamma function",
 }
 
 // direct is an operator that ONNX has for floating-point types.
