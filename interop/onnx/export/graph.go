@@ -104,9 +104,9 @@ func (ex *exporting) run(s *sym.Symbol) error {
 	if err := ex.outputs(s); err != nil {
 		return err
 	}
-	ex.dropUnused()
+	read := ex.dropUnused()
 	for _, name := range slices.Concat(s.Arguments(), s.AuxStates()) {
-		if v, ok := inputs[name]; ok && ex.used(name) {
+		if v, ok := inputs[name]; ok && read[name] {
 			if !v.shape.Known() || v.typ == dtype.Unknown {
 				return fmt.Errorf("the shape of input %q is not known: give it with Inputs", name)
 			}
@@ -225,13 +225,11 @@ func (ex *exporting) rename(old, name string) bool {
 	if !found {
 		return false
 	}
-	for _, n := range ex.graph.Node {
-		for i, in := range n.Input {
-			if in == old {
-				n.Input[i] = name
-			}
+	eachInput(ex.graph.Node, func(in *string) {
+		if *in == old {
+			*in = name
 		}
-	}
+	})
 	for e, v := range ex.values {
 		if v.name == old {
 			v.name = name
@@ -241,8 +239,9 @@ func (ex *exporting) rename(old, name string) bool {
 	return true
 }
 
-// dropUnused removes nodes and initializers whose values nothing reads.
-func (ex *exporting) dropUnused() {
+// dropUnused removes nodes and initializers whose values nothing reads, and returns the names of
+// values that something reads.
+func (ex *exporting) dropUnused() map[string]bool {
 	read := map[string]bool{}
 	for _, o := range ex.graph.Output {
 		read[o.GetName()] = true
@@ -253,9 +252,7 @@ func (ex *exporting) dropUnused() {
 			continue
 		}
 		kept = append(kept, n)
-		for _, in := range n.Input {
-			read[in] = true
-		}
+		eachInput([]*onnxpb.NodeProto{n}, func(in *string) { read[*in] = true })
 	}
 	slices.Reverse(kept)
 	ex.graph.Node = kept
@@ -263,13 +260,19 @@ func (ex *exporting) dropUnused() {
 		func(t *onnxpb.TensorProto) bool { return !read[t.GetName()] })
 	ex.params = slices.DeleteFunc(ex.params,
 		func(p parameter) bool { return !read[p.tensor.GetName()] })
+	return read
 }
 
-// used reports whether a node reads a value.
-func (ex *exporting) used(name string) bool {
-	return slices.ContainsFunc(ex.graph.Node, func(n *onnxpb.NodeProto) bool {
-		return slices.Contains(n.Input, name)
-	})
+// eachInput calls f for the inputs of nodes, and of the nodes of graphs inside them.
+func eachInput(nodes []*onnxpb.NodeProto, f func(in *string)) {
+	for _, n := range nodes {
+		for i := range n.Input {
+			f(&n.Input[i])
+		}
+		for _, a := range n.Attribute {
+			eachInput(a.GetG().GetNode(), f)
+		}
+	}
 }
 
 // unique returns a name that no value has.
