@@ -3,7 +3,7 @@
 //	m, err := checkpoint.Load("resnet-50", 0)
 //	err = export.Save("resnet.onnx", m, export.Inputs{"data": {1, 3, 224, 224}})
 //
-// A Module gives such a model by its method Model, a Gluon network by its method Model too.
+// Module of package module and Net of package gluon give such a model by their method Model.
 //
 // # Form
 //
