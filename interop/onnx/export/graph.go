@@ -108,7 +108,7 @@ func (ex *exporting) run(s *sym.Symbol) error {
 	for _, name := range slices.Concat(s.Arguments(), s.AuxStates()) {
 		if v, ok := inputs[name]; ok && read[name] {
 			if !v.shape.Known() || v.typ == dtype.Unknown {
-				return fmt.Errorf("the shape of input %q is not known: give it with Inputs", name)
+				return fmt.Errorf("the shape of input %q is not known: give it", name)
 			}
 			ex.graph.Input = append(ex.graph.Input, ex.info(v))
 		}
@@ -132,6 +132,9 @@ func (ex *exporting) variable(n *op.Node, inputs map[string]value) {
 
 // node exports one node by its rule.
 func (ex *exporting) node(n *op.Node) error {
+	if err := ex.known(n); err != nil {
+		return err
+	}
 	c := &call{pen: pen{ex, n}}
 	for i := range n.NumOutputs() {
 		shape, typ := ex.facts.Of(n.Entry(i))
@@ -139,6 +142,8 @@ func (ex *exporting) node(n *op.Node) error {
 	}
 	var outs []value
 	switch rule, why := table[n.Op], reasons[n.Op]; {
+	case rule != nil && !c.outs[0].shape.Known():
+		c.fail("the shape of its output is not known")
 	case rule != nil:
 		outs = rule(c)
 	case why != "":
@@ -165,6 +170,18 @@ func (ex *exporting) node(n *op.Node) error {
 				"want %v and %v", n.Op.Name, n.Name, i, v.shape, v.typ, want.shape, want.typ)
 		}
 		ex.values[n.Entry(i)] = v
+	}
+	return nil
+}
+
+// known checks that the shapes of the inputs of a node are known, but for inputs that it does not
+// read.
+func (ex *exporting) known(n *op.Node) error {
+	for i, e := range n.In {
+		if shape, _ := ex.facts.Of(e); !shape.Known() && !slices.Contains(n.Op.Ignores, i) {
+			return fmt.Errorf("%s at node %q: the shape of input %q is not known: give the shapes "+
+				"of all inputs of the model", n.Op.Name, n.Name, e.Node.Name)
+		}
 	}
 	return nil
 }

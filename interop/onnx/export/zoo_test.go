@@ -165,7 +165,7 @@ func TestNetworksRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := compare(got, want, tolerance{share: 1e-5}); err != nil {
+			if err := compare(got, want, tolerance{1e-6, 1e-5}); err != nil {
 				t.Error(err)
 			}
 		})
