@@ -57,24 +57,20 @@ func InputAs(name string, typ dtype.Type, shape ...int) ExportOption {
 // Arrays from outside that Forward uses become arguments too.
 //
 // MXNet: gluon.HybridBlock.export.
-func (n *Net) Export(prefix string, epoch int, opts ...ExportOption) error {
-	m, err := n.Model(opts...)
-	if err != nil {
-		return fmt.Errorf("gluon: Export: %w", err)
-	}
-	return m.Save(prefix, epoch)
-}
-
-// Model returns the network as it infers: a symbol, and its parameters under the names that Export
-// gives them. The network shares the arrays.
-func (n *Net) Model(opts ...ExportOption) (m *checkpoint.Model, err error) {
+func (n *Net) Export(prefix string, epoch int, opts ...ExportOption) (err error) {
 	defer op.Recover(&err)
 	g, err := n.infer(opts)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("gluon: Export: %w", err)
 	}
-	m = &checkpoint.Model{Symbol: sym.FromEntries(g.Outputs...), Args: map[string]*nd.Array{},
+	m := &checkpoint.Model{Symbol: sym.FromEntries(g.Outputs...), Args: map[string]*nd.Array{},
 		Aux: map[string]*nd.Array{}}
+	owners := map[*nd.Array]*Param{}
+	for _, p := range n.Params().All() {
+		for _, a := range p.values() {
+			owners[a] = p
+		}
+	}
 	args, aux := m.Symbol.Arguments(), m.Symbol.AuxStates()
 	for _, k := range g.Captured { // also arrays that no output depends on
 		switch {
@@ -82,9 +78,14 @@ func (n *Net) Model(opts ...ExportOption) (m *checkpoint.Model, err error) {
 			m.Aux[k.Node.Name] = k.Hold
 		case slices.Contains(args, k.Node.Name):
 			m.Args[k.Node.Name] = k.Hold
+			if p := owners[k.Array]; p != nil && p.Storage != nd.Dense {
+				if m.Args[k.Node.Name], err = (table{p}).written(false); err != nil {
+					return fmt.Errorf("gluon: Export: parameter %s: %w", k.Node.Name, err)
+				}
+			}
 		}
 	}
-	return m, nil
+	return m.Save(prefix, epoch)
 }
 
 // Symbol returns the network as it infers as a symbol, whose arguments are the inputs and the

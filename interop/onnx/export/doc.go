@@ -3,7 +3,7 @@
 //	m, err := checkpoint.Load("resnet-50", 0)
 //	err = export.Save("resnet.onnx", m, export.Inputs{"data": {1, 3, 224, 224}})
 //
-// Module of package module and Net of package gluon give such a model by their method Model.
+// The method Model of a Module gives such a model; a Gluon network writes one by Export.
 //
 // # Form
 //

@@ -3,9 +3,12 @@ package export_test
 import (
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"gomx/checkpoint"
 	"gomx/gluon"
 	"gomx/gluon/zoo"
 	"gomx/initializer"
@@ -105,7 +108,16 @@ func (n network) model() (*model, error) {
 		m.inputs[name] = x
 		opts = append(opts, gluon.Input(name, in.Shape...))
 	}
-	made, err := net.Model(opts...)
+	dir, err := os.MkdirTemp("", "zoo")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	prefix := filepath.Join(dir, "net")
+	if err := net.Export(prefix, 0, opts...); err != nil {
+		return nil, err
+	}
+	made, err := checkpoint.Load(prefix, 0)
 	if err != nil {
 		return nil, err
 	}
