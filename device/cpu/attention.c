@@ -45,8 +45,9 @@ typedef struct {
 	int64_t down, along;
 } matrix;
 
-// multiply adds to c, or writes, the product of a, rows x k, and b, k x cols. rows is a multiple of
-// high, cols of WIDE; rows of b are ldb and those of c ldc apart. high and two are constants.
+// multiply writes to c the product of a, rows x k, and b, k x cols, or adds it if add is set. rows is
+// a multiple of high, and cols of WIDE. Rows of b are ldb elements apart, rows of c are ldc apart.
+// high and two are constants.
 INLINE void multiply(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb, int64_t rows,
 	int64_t k, int64_t cols, int add, const int high, const int two) {
 	int64_t step = two ? 32 : 16;
@@ -85,7 +86,7 @@ INLINE void load_row(float *d, const void *s, int64_t at, int64_t n, int narrow)
 		return;
 	}
 	const uint16_t *h = (const uint16_t *)s + at;
-	GX_EACH(i, 0, n) d[i] = gx_from_bits((int32_t)((uint32_t)h[i] << 16));
+	GX_EACH(i, 0, n) d[i] = gx_bf16_float(h[i]);
 }
 
 // store_row multiplies n numbers by f and writes them, rounded to even if narrow is set.
@@ -96,10 +97,7 @@ INLINE void store_row(void *d, int64_t at, const float *s, float f, int64_t n, i
 		return;
 	}
 	uint16_t *to = (uint16_t *)d + at;
-	GX_EACH(i, 0, n) {
-		uint32_t b = (uint32_t)gx_to_bits(s[i] * f), r = (b + 0x7fff + (b >> 16 & 1)) >> 16;
-		to[i] = (uint16_t)((b & 0x7fffffff) > 0x7f800000u ? b >> 16 | 0x40 : r);
-	}
+	GX_EACH(i, 0, n) to[i] = gx_float_bf16(s[i] * f);
 }
 
 // gather copies rows of size elements, which are step apart, to rows of width, filled with zeros,
@@ -119,9 +117,7 @@ INLINE void turned(float *d, const void *from, int64_t at, int64_t step, int64_t
 	for (int64_t r = 0; r < rows; r += 16)
 		for (int64_t c = 0; c < size; c++)
 			for (int64_t i = r; i < gx_min(r + 16, rows); i++)
-				d[c * KEYS + i] = narrow
-					? gx_from_bits((int32_t)((uint32_t)h[i * step + c] << 16))
-					: s[i * step + c];
+				d[c * KEYS + i] = narrow ? gx_bf16_float(h[i * step + c]) : s[i * step + c];
 }
 
 // Row r of a group's queries is step r % n of head r / n of the group.
@@ -192,6 +188,21 @@ INLINE void weigh(float *s, int64_t n, float *most, float *sum, float *factor) {
 	*most = m;
 }
 
+// weigh_row turns the scores of row r, from key first on, into weights, zeros behind the first some
+// of them, and drops weights. It scales o, the w sums of values so far.
+INLINE void weigh_row(float *s, const gx_attention *p, int64_t b, int64_t g, int64_t r,
+	int64_t first, int64_t some, float *o, int64_t w, float *most, float *sum) {
+	float factor = 1.0f;
+	score_row(s, p, b, g, r, first, some);
+	weigh(s, some, most, sum, &factor);
+	if (p->drops && some > 0) {
+		float f[KEYS];
+		drops_of(f, p, b, g, r, first);
+		for (int i = 0; i < KEYS; i++) s[i] *= f[i];
+	}
+	if (factor != 1.0f) GX_EACH(i, 0, w) o[i] *= factor;
+}
+
 // write_rows divides sums of values by the sums of exponents.
 INLINE void write_rows(const job *j, const float *o, const float *most, const float *sum, int64_t b,
 	int64_t g, int64_t from, int64_t rows) {
@@ -251,16 +262,8 @@ INLINE void thin_item(const job *j, float *buffer, int64_t it) {
 			for (int64_t r = 0; r < rows; r++) s[r * KEYS + i] = dot_row(q + r * w, k, d);
 		}
 		for (int64_t r = 0; r < rows; r++) {
-			float factor = 1.0f, *row = s + r * KEYS;
 			int64_t some = gx_max(0, gx_min(n, limit_of(p, b, r) - first));
-			score_row(row, p, b, g, r, first, some);
-			weigh(row, some, most + r, sum + r, &factor);
-			if (p->drops && some > 0) {
-				float f[KEYS];
-				drops_of(f, p, b, g, r, first);
-				for (int i = 0; i < KEYS; i++) row[i] *= f[i];
-			}
-			if (factor != 1.0f) GX_EACH(i, 0, w) o[r * w + i] *= factor;
+			weigh_row(s + r * KEYS, p, b, g, r, first, some, o + r * w, w, most + r, sum + r);
 		}
 		for (int64_t i = 0; i < n; i++) {
 			const float *v = row_at(j->v, at + i * step, d, one, p->narrow);
@@ -309,25 +312,17 @@ INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high
 		gather(v, j->v, at, step, n, n, d, w, p->narrow);
 		multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
 		for (int64_t r = 0; r < all; r++) {
-			float factor = 1.0f;
 			int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
-			some = gx_max(some, 0);
-			score_row(s + r * KEYS, p, b, g, from + r, first, some);
-			weigh(s + r * KEYS, some, most + r, sum + r, &factor);
-			if (p->drops && some > 0) {
-				float f[KEYS];
-				drops_of(f, p, b, g, from + r, first);
-				for (int i = 0; i < KEYS; i++) s[r * KEYS + i] *= f[i];
-			}
-			if (factor != 1.0f) GX_EACH(i, 0, w) o[r * w + i] *= factor;
+			weigh_row(s + r * KEYS, p, b, g, from + r, first, gx_max(some, 0), o + r * w, w,
+				most + r, sum + r);
 		}
 		multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1, high, two);
 	}
 	write_rows(j, o, most, sum, b, g, from, rows);
 }
 
-// slope_row makes weights of scores, and of the gradients of weights those of scores. The weights
-// are multiplied by the factors f, unless f is null.
+// slope_row turns scores into weights, and the gradients of weights into gradients of scores. The
+// weights are multiplied by the factors f, unless f is null.
 INLINE void slope_row(float *s, float *t, const float *f, int64_t n, float lse, float delta) {
 	if (f) {
 		GX_EACH(i, 0, n) {
@@ -406,7 +401,8 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 	}
 }
 
-// add_row adds n gradients of masked scores to those of the mask, whose distance by key is step.
+// add_row adds the gradients of n scores to the gradients of their elements of the mask, which are
+// step elements apart.
 INLINE void add_row(float *d, const float *t, int64_t n, int64_t step) {
 	if (step)
 		for (int64_t i = 0; i < n; i++) d[i] += t[i];
@@ -490,8 +486,7 @@ static void range(const void *arg, int64_t begin, int64_t end) {
 	for (int64_t t = begin; t < end; t++) {
 		float *buffer = j->scratch + t * j->room;
 #if defined(__x86_64__)
-		if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-			__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+		if (gx_is_v4()) {
 			items_v4(j, buffer, items_of(j));
 			continue;
 		}

@@ -67,7 +67,7 @@ func (k *Attention) c() C.gx_attention {
 	return c
 }
 
-// Scratch returns the bytes of scratch memory that Run needs, with grads those of RunGrad.
+// Scratch returns the bytes of scratch memory that Run needs, or RunGrad if grads is set.
 func (k *Attention) Scratch(grads bool) int {
 	p := k.c()
 	return 4 * int(C.gx_attention_scratch(&p, C.int(boolInt(grads)), C.int(k.Threads)))

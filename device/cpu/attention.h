@@ -9,9 +9,9 @@
 // position + i + 1. lengths and positions have a number for each sequence, and may be null.
 //
 // The mask of floats is added to the scores, or bytes tell which keys are read; its strides by
-// sequence, head, query and key are 0 where it broadcasts. A weight is dropped if its random number
-// is not below keep, of 2^24, and multiplied by kept otherwise: the numbers are those of an array
-// batch x heads x n x keys. With narrow, queries, keys, values and weighted sums are bfloat16, and
+// sequence, head, query and key are 0 where it broadcasts. Each weight has a random number from 0 to
+// 2^24 - 1, the one of its place in an array batch x heads x n x keys: weights with numbers below
+// keep are multiplied by kept, the others are dropped. With narrow, queries, keys, values and weighted sums are bfloat16, and
 // there are no gradients.
 typedef struct {
 	int64_t batch, n, keys, groups, group, size;
@@ -25,8 +25,8 @@ typedef struct {
 	int32_t causal, drops, narrow;
 } gx_attention;
 
-// gx_attention_scratch is the number of floats of scratch memory of gx_attention_forward, with
-// grads of gx_attention_grad.
+// gx_attention_scratch is the number of floats of scratch memory that gx_attention_forward needs, or
+// gx_attention_grad if grads is set.
 int64_t gx_attention_scratch(const gx_attention *p, int grads, int threads);
 
 // gx_attention_forward writes the weighted sums of values and, where lse is not null, the logarithm

@@ -1,4 +1,4 @@
-#include "gx.h"
+#include "gxmath.h"
 #include "move.h"
 
 enum { GRAIN = 1024 };
@@ -71,17 +71,9 @@ void gx_cast(void *d, int dtype, const void *s, int stype, int64_t n, int thread
 	run((streamed){{d, s}, table[stype][dtype], sizes[dtype], sizes[stype]}, n, threads);
 }
 
-static inline float float_of(uint32_t b) {
-	float f;
-	memcpy(&f, &b, 4);
-	return f;
-}
+static inline float float_of(uint32_t b) { return gx_from_bits((int32_t)b); }
 
-static inline uint32_t bits_of(float f) {
-	uint32_t b;
-	memcpy(&b, &f, 4);
-	return b;
-}
+static inline uint32_t bits_of(float f) { return (uint32_t)gx_to_bits(f); }
 
 static inline float half_to_float(uint16_t h) {
 	uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;
@@ -103,14 +95,6 @@ static inline uint16_t float_to_half(float f) {
 	return (uint16_t)(sign | r);
 }
 
-static inline float bf16_to_float(uint16_t h) { return float_of((uint32_t)h << 16); }
-
-static inline uint16_t float_to_bf16(float f) {
-	uint32_t b = bits_of(f);
-	uint32_t r = (b + 0x7fff + (b >> 16 & 1)) >> 16;
-	return (uint16_t)((b & 0x7fffffff) > 0x7f800000u ? (b >> 16) | 0x40 : r);
-}
-
 #define CONVERT_RANGE(name, D, S, fn) \
 	GX_CLONES static void name##_range(const void *arg, int64_t begin, int64_t end) { \
 		const job *j = arg; \
@@ -126,8 +110,8 @@ static inline uint16_t float_to_bf16(float f) {
 	CONVERT_RANGE(name, D, S, fn) \
 	CONVERT_ENTRY(name, D, S, name##_range)
 CONVERT(from_half, float, uint16_t, half_to_float)
-CONVERT(from_bf16, float, uint16_t, bf16_to_float)
-CONVERT(to_bf16, uint16_t, float, float_to_bf16)
+CONVERT(from_bf16, float, uint16_t, gx_bf16_float)
+CONVERT(to_bf16, uint16_t, float, gx_float_bf16)
 CONVERT_RANGE(to_half, uint16_t, float, float_to_half)
 
 #if defined(__x86_64__)

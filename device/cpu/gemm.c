@@ -316,12 +316,7 @@ void gx_pack(float *d, const float *b, const gx_gemm *g, int threads) {
 	gx_parallel(threads, (g->n + COLS - 1) / COLS, 1, pack_range, &p);
 }
 
-int gx_gemm_can(void) {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-}
 #else
-int gx_gemm_can(void) { return 0; }
 void gx_gemm_run(float *c, const float *a, const float *b, const float *bias, const gx_gemm *g,
 	int threads) {}
 void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias,
@@ -332,6 +327,8 @@ void gx_packed_gemm_alone(float *c, const float *a, const float *packed, const g
 int64_t gx_packed_size(const gx_gemm *g) { return 0; }
 void gx_pack(float *d, const float *b, const gx_gemm *g, int threads) {}
 #endif
+
+int gx_gemm_can(void) { return gx_is_v4(); }
 
 // oneDNN 2.6 is better wherever the second operand is not transposed, at few rows, and at short
 // sums; at many rows, unless a bias would have to be written before.

@@ -24,6 +24,16 @@ extern double sqrt(double) __attribute__((const));
 #define GX_CLONES
 #endif
 
+// gx_is_v4 reports whether the processor runs functions for x86-64-v4.
+static inline int gx_is_v4(void) {
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#else
+	return 0;
+#endif
+}
+
 // GX_EACH runs its loop in any order: an output may be the same memory as an input, element for
 // element.
 #define GX_EACH(i, begin, end) _Pragma("GCC ivdep") for (int64_t i = (begin); i < (end); i++)

@@ -18,6 +18,14 @@ static inline int32_t gx_to_bits(float f) {
 	return i;
 }
 
+static inline float gx_bf16_float(uint16_t h) { return gx_from_bits((int32_t)((uint32_t)h << 16)); }
+
+// gx_float_bf16 rounds to even. NaN stays NaN.
+static inline uint16_t gx_float_bf16(float f) {
+	uint32_t b = (uint32_t)gx_to_bits(f), r = (b + 0x7fff + (b >> 16 & 1)) >> 16;
+	return (uint16_t)((b & 0x7fffffff) > 0x7f800000u ? b >> 16 | 0x40 : r);
+}
+
 static inline float gx_abs(float x) { return fabsf(x); }
 
 // gx_pow2 returns 2^k for k in [-126, 127].

@@ -65,23 +65,16 @@ GX_WIDE static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, in
 		}
 	gx_streamed();
 }
-
-static int can_turn(void) {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-}
 #else
 static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines,
 	int64_t n, int past) {}
-
-static int can_turn(void) { return 0; }
 #endif
 
 // tile32 is tile_uint32_t with the longest vectors that there are.
 static void tile32(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines,
 	int64_t n, int large) {
 	int64_t l = 0, c = 0;
-	if (can_turn()) {
+	if (gx_is_v4()) {
 		l = lines / SQUARE * SQUARE;
 		c = n / SQUARE * SQUARE;
 		wide_tile(d, dpitch, s, stride, l, c, large && (uintptr_t)d % 64 == 0 &&
