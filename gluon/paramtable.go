@@ -18,7 +18,8 @@ import (
 // rowTable says which rows of a row_sparse parameter its array does not store.
 type rowTable struct {
 	begin rows.Init // values of the rows without memory
-	// The store with the other rows has been closed: the array has those of the last batch.
+	// The array stores the rows of the last batch alone. The store that had the other rows has been
+	// closed, so that their values are lost.
 	partial bool
 }
 

@@ -245,7 +245,7 @@ func TestTableStores(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer kv.Close()
-			// Another key gives the tables other numbers than those of a job.
+			// After this key the tables are keys 1 and 2 of the store. In a job they are keys 0 and 1.
 			if err := kv.Init(t.Context(), "another", nd.Zeros(nd.Shape{1})); err != nil {
 				t.Fatal(err)
 			}

@@ -96,11 +96,10 @@ func (s *allreduce) init(ctx context.Context, key string, value *nd.Array, added
 	if value == nil {
 		return fmt.Errorf("kvstore: no value for key %q", key)
 	}
-	first, err := readInitial(ctx, key, value)
+	b, err := readInitial(ctx, key, value)
 	if err != nil {
 		return err
 	}
-	b := first.bytes
 	k := &ringKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(),
 		eng: value.Engine(), ringMode: ringMode{added: added}}
 	o, err := s.create(k, len(b))
@@ -119,7 +118,7 @@ func (s *allreduce) init(ctx context.Context, key string, value *nd.Array, added
 	if err := s.agreeOn(ctx, k, b); err != nil {
 		return k.fail("Init", err)
 	}
-	first.free()
+	b.free()
 	return nil
 }
 

@@ -122,7 +122,7 @@ func (s *dist) init(ctx context.Context, key string, value *nd.Array, added bool
 	}
 	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(),
 		eng: value.Engine(), keyKind: keyKind{added: added}}
-	if err := s.create(ctx, k, worker.KeySpec{Direct: !s.sync}, first.bytes); err != nil {
+	if err := s.create(ctx, k, worker.KeySpec{Direct: !s.sync}, first); err != nil {
 		return err
 	}
 	first.free()
@@ -133,24 +133,24 @@ func (s *dist) init(ctx context.Context, key string, value *nd.Array, added bool
 // they would be garbage that lives through the first steps of training, when memory is scarcest.
 const initialMapped = 64 << 10
 
-// initialValue is a copy of the value that a key begins with.
-type initialValue struct{ bytes []byte }
+// initialValue is a copy of the bytes of the value that a key begins with.
+type initialValue []byte
 
 // readInitial copies a value.
 func readInitial(ctx context.Context, key string, value *nd.Array) (v initialValue, err error) {
 	n := value.Bytes()
 	if n < initialMapped {
-		v.bytes = make([]byte, n)
+		v = make([]byte, n)
 	} else {
 		p, err := device.Host(1).Alloc(0, n)
 		if err != nil {
-			return v, fmt.Errorf("kvstore: value of key %q: %w", key, err)
+			return nil, fmt.Errorf("kvstore: value of key %q: %w", key, err)
 		}
-		v.bytes = unsafe.Slice((*byte)(p), n)
+		v = unsafe.Slice((*byte)(p), n)
 	}
-	if err := value.ReadBytes(ctx, v.bytes); err != nil {
+	if err := value.ReadBytes(ctx, v); err != nil {
 		v.free()
-		return v, fmt.Errorf("kvstore: value of key %q: %w", key, err)
+		return nil, fmt.Errorf("kvstore: value of key %q: %w", key, err)
 	}
 	return v, nil
 }
@@ -158,8 +158,8 @@ func readInitial(ctx context.Context, key string, value *nd.Array) (v initialVal
 // free gives the memory back once nothing reads it any more. After a call that has failed something
 // may: its memory is kept until the process ends.
 func (v initialValue) free() {
-	if len(v.bytes) >= initialMapped {
-		device.Host(1).Free(0, unsafe.Pointer(&v.bytes[0]), len(v.bytes))
+	if len(v) >= initialMapped {
+		device.Host(1).Free(0, unsafe.Pointer(&v[0]), len(v))
 	}
 }
 

@@ -49,11 +49,8 @@ func (s *local) Init(_ context.Context, key string, value *nd.Array) (err error)
 	defer op.Recover(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
-	}
-	if s.keys[key] != nil {
-		return fmt.Errorf("kvstore: key %q has a value already", key)
+	if err := s.checkNew(key); err != nil {
+		return err
 	}
 	if value == nil {
 		return fmt.Errorf("kvstore: no value for key %q", key)
@@ -65,6 +62,17 @@ func (s *local) Init(_ context.Context, key string, value *nd.Array) (err error)
 	k := &localKey{value: emptyLike(value, dev, nd.Name("kvstore "+key))}
 	value.CopyInto(k.value)
 	s.enter(key, k)
+	return nil
+}
+
+// checkNew says why a key cannot get its first value. s.mu is held.
+func (s *local) checkNew(key string) error {
+	if s.closed {
+		return errClosed
+	}
+	if s.keys[key] != nil {
+		return fmt.Errorf("kvstore: key %q has a value already", key)
+	}
 	return nil
 }
 
@@ -166,11 +174,8 @@ func (s *local) InitRows(ctx context.Context, key string, spec RowsSpec) (err er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
-	}
-	if s.keys[key] != nil {
-		return fmt.Errorf("kvstore: key %q has a value already", key)
+	if err := s.checkNew(key); err != nil {
+		return err
 	}
 	of := spec.of(uint32(len(s.order) + s.tables))
 	k := &localKey{made: &of, value: nd.ZerosOf(nd.RowSparse, spec.Shape, nd.As(spec.DType),

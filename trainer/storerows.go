@@ -62,7 +62,7 @@ func (s *Store) rowsOf(p *Param, g *nd.Array, o optimizer.Optimizer, use RowUse)
 	}
 	why := use.Whole
 	if s.joint == nil && why == nil {
-		why = keepsOthers(w, o)
+		why = StepsByRows(w, o)
 	}
 	if _, ok := kvstore.As[kvstore.RowKeeper](s.kv); !ok {
 		why = fmt.Errorf("the store %s keeps no rows", s.kv.Name())
@@ -100,16 +100,12 @@ func keptByRows(copies []*nd.Array, o optimizer.Optimizer) error {
 		return fmt.Errorf("it has %d bytes, want at most %d; a row_sparse parameter may be larger",
 			n, wholeLimit)
 	}
-	return keepsOthers(copies[0], o)
+	return StepsByRows(copies[0], o)
 }
 
-// StepsByRows says why an optimizer cannot change the rows of a row_sparse parameter that have
-// gradients, and no others; nil: it can.
-func StepsByRows(w *nd.Array, o optimizer.Optimizer) error { return keepsOthers(w, o) }
-
-// keepsOthers says why an optimizer may change other rows of a parameter than those of a gradient,
-// or make other steps for them; nil: it does not.
-func keepsOthers(w *nd.Array, o optimizer.Optimizer) error {
+// StepsByRows says why an optimizer cannot change just the rows of a parameter that have gradients,
+// by the steps that it makes for a whole parameter; nil: it can.
+func StepsByRows(w *nd.Array, o optimizer.Optimizer) error {
 	if !optimizer.Elementwise(o) {
 		return fmt.Errorf("%s looks at parameters as a whole", o.Name())
 	}
@@ -185,22 +181,23 @@ func (s *Store) RowKeys() (names []string) {
 	return names
 }
 
-// rowKey returns the key of a parameter, with its number, nil if the store keeps no rows of it.
-func (s *Store) rowKey(name string) (int, *storedKey) {
+// rowKey returns the key of a parameter, with its number. It is an error if the store keeps no rows
+// of it.
+func (s *Store) rowKey(name string) (int, *storedKey, error) {
 	for i := range s.keys {
 		if k := &s.keys[i]; k.name == name && k.rows != nil {
-			return i, k
+			return i, k, nil
 		}
 	}
-	return 0, nil
+	return 0, nil, fmt.Errorf("the store %s keeps no rows of parameter %s", s.kv.Name(), name)
 }
 
 // PullRows starts to pull rows of a parameter, given in ascending order, for the batch that comes
 // next. A row_sparse parameter has no other rows then.
 func (s *Store) PullRows(name string, ids []int64) error {
-	i, k := s.rowKey(name)
-	if k == nil {
-		return fmt.Errorf("PullRows: the store keeps no rows of parameter %s", name)
+	i, k, err := s.rowKey(name)
+	if err != nil {
+		return err
 	}
 	r := k.rows
 	ahead := r.next != nil && slices.Equal(r.next, ids)
@@ -232,8 +229,8 @@ func (s *Store) PullRows(name string, ids []int64) error {
 	return k.take(parts)
 }
 
-// EndBatch tells the store that the next PullRows is for another batch, though no
-// gradient has been pushed: this worker repeats a step.
+// EndBatch tells the store that the next PullRows is for another batch, though no gradient has been
+// pushed: this worker repeats a step.
 func (s *Store) EndBatch() {
 	for i := range s.keys {
 		if r := s.keys[i].rows; r != nil {
@@ -245,8 +242,11 @@ func (s *Store) EndBatch() {
 // AddRows is PullRows for rows that the present batch reads, too: a row_sparse parameter keeps the
 // others, and tapes on which it has been recorded stay valid.
 func (s *Store) AddRows(name string, ids []int64) error {
-	i, k := s.rowKey(name)
-	if k == nil || k.rows.pushed || k.rows.present == nil || k.value[0].Storage() != nd.RowSparse {
+	i, k, err := s.rowKey(name)
+	if err != nil {
+		return err
+	}
+	if k.rows.pushed || k.rows.present == nil || k.value[0].Storage() != nd.RowSparse {
 		return s.PullRows(name, ids)
 	}
 	fresh, _ := apart(ids, k.rows.present)
@@ -268,8 +268,11 @@ func (s *Store) AddRows(name string, ids []int64) error {
 // present one is pushed: the rows that the present batch does not read. PullRows pulls the others.
 // In a store with rounds the rows would miss the round of the present batch, and nothing happens.
 func (s *Store) PullAhead(name string, ids []int64) error {
-	i, k := s.rowKey(name)
-	if k == nil || s.kv.Sums() || len(ids)*k.rowBytes() < aheadBytes {
+	i, k, err := s.rowKey(name)
+	if err != nil {
+		return err
+	}
+	if s.kv.Sums() || len(ids)*k.rowBytes() < aheadBytes {
 		return nil
 	}
 	r := k.rows
@@ -334,18 +337,18 @@ func (s *Store) pullInto(i int, to *nd.Array, ids []int64) error {
 // ReadRows starts to pull rows of a parameter of which the store keeps rows into a row_sparse array of
 // its shape. The rows of the present batch stay as they are. The numbers ascend.
 func (s *Store) ReadRows(name string, ids []int64, to *nd.Array) error {
-	i, k := s.rowKey(name)
-	if k == nil {
-		return fmt.Errorf("the store %s keeps no rows of %s", s.kv.Name(), name)
+	i, _, err := s.rowKey(name)
+	if err != nil {
+		return err
 	}
 	return s.pullInto(i, to, ids)
 }
 
 // ReadAll is ReadRows of all rows.
 func (s *Store) ReadAll(name string, to *nd.Array) error {
-	i, k := s.rowKey(name)
-	if k == nil {
-		return fmt.Errorf("the store %s keeps no rows of %s", s.kv.Name(), name)
+	i, _, err := s.rowKey(name)
+	if err != nil {
+		return err
 	}
 	return s.kv.Pull(name, -i, to)
 }

@@ -43,10 +43,7 @@ func (m Matrix) Touch(ids *nd.Array) {
 // TouchLike makes the array store the rows that another row_sparse array of its shape stores. With
 // put they take the values of the other array.
 func (m Matrix) TouchLike(other *nd.Array, put bool) {
-	m.push(&engine.Task{Name: "touch of rows", Fn: runTouch},
-		&work{from: other.Stored(), put: put},
-		engine.Use{Var: m.Array.Var(), Access: engine.Update},
-		engine.Use{Var: other.Var(), Access: engine.Read})
+	m.merge("touch of rows", other, put)
 	if put {
 		m.Array.Touch()
 	}
@@ -55,13 +52,18 @@ func (m Matrix) TouchLike(other *nd.Array, put bool) {
 // Join makes the array store the rows of another row_sparse array of its shape, with their values. It
 // does not store them yet, and they are the values of these rows: tapes stay valid.
 func (m Matrix) Join(other *nd.Array) {
-	m.push(&engine.Task{Name: "rows joined", Fn: runTouch}, &work{from: other.Stored(), put: true},
+	m.merge("rows joined", other, true)
+}
+
+// merge starts the operation of TouchLike and Join.
+func (m Matrix) merge(name string, other *nd.Array, put bool) {
+	m.push(&engine.Task{Name: name, Fn: runTouch}, &work{from: other.Stored(), put: put},
 		engine.Use{Var: m.Array.Var(), Access: engine.Update},
 		engine.Use{Var: other.Var(), Access: engine.Read})
 }
 
-// Read copies the rows that ids numbers, all rows without ids, into a row_sparse array. The
-// name of the caller's operation is for the error of a number out of range.
+// Read copies the rows that ids numbers, all rows without ids, into a row_sparse array. The name of
+// the caller's operation is for the error of a number out of range.
 func (m Matrix) Read(call string, to, ids *nd.Array) {
 	w := &work{call: call, to: to.Stored()}
 	uses := []engine.Use{{Var: m.Array.Var(), Access: engine.Read}, {Var: to.Var(),
@@ -82,7 +84,7 @@ func (m Matrix) push(t *engine.Task, w *work, uses ...engine.Use) {
 	m.Array.Engine().PushUses(t, uses...)
 }
 
-// runTouch is the body of Touch and TouchLike.
+// runTouch is the body of Touch, TouchLike and Join.
 func runTouch(run *engine.Run) error {
 	w := run.Arg.(*work)
 	var list []int64
