@@ -27,7 +27,8 @@ type program struct {
 // compile compiles the graph for a mode.
 func (ex *Executor) compile(m mode, single bool) (*program, error) {
 	p, err := compile.Compile(compile.Source{Outputs: ex.net.Outputs, Args: ex.net.Args,
-		Facts: ex.facts, Stored: ex.config.stored.grads, Values: ex.config.stored.vars}, ex.options(m, single))
+		Facts: ex.facts, Stored: ex.config.stored.grads, Values: ex.config.stored.vars},
+		ex.options(m, single))
 	if err != nil {
 		return nil, err
 	}

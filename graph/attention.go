@@ -43,24 +43,23 @@ func readsOf(outs []op.Entry) map[op.Entry]int {
 	return reads
 }
 
-// attention is what FuseAttention has found below one node, the product with the values. Entries are
-// those of the new graph.
+// attention is what FuseAttention has found below one node, the product with the values. Entries
+// without a remark are entries of the graph that rewrite makes.
 type attention struct {
 	*rewriter
 	n     *op.Node         // the product with the values
-	reads map[op.Entry]int // by old entry
+	reads map[op.Entry]int // by entry of the graph before the pass
 
 	masks  []attentionMask // additive
-	chosen attentionMask   // zeros where scores are lowered, and ones
 	after  attentionMask   // zeros and ones that the weights are multiplied by
+	chosen dtype.Shape     // in which after lowers the scores where it is zero; nil: it does not
 	length op.Entry        // of the softmax, by row of weights
 	drop   *op.Node        // nil: no dropout
 	scale  float64
 	dot    *op.Node // the product of queries and keys
 
-	prefix       dtype.Shape // axes before those of queries and keys
-	rows, keys   int
-	batch, heads int // whose product is the size of prefix
+	rows, keys   int // extents of the last two axes of the scores
+	batch, heads int // their product is the size of the other axes of the scores
 }
 
 // attentionMask is an array that meets the scores in a shape.
@@ -95,8 +94,8 @@ func (a *attention) weightsAt() int {
 func (a *attention) inner(e op.Entry) *op.Node {
 	m := e.Node
 	old, ok := a.was[e]
-	if !ok || m.IsVar() || e.Index != 0 || a.reads[old] != 1 || a.wanted(old.Node) || !together(a.n, m) || len(m.In) == 0 ||
-		!a.facts.Known(e) || a.facts.Types[e] != dtype.Float32 {
+	if !ok || m.IsVar() || e.Index != 0 || a.reads[old] != 1 || a.wanted(old.Node) ||
+		!together(a.n, m) || len(m.In) == 0 || !a.facts.Known(e) || a.facts.Types[e] != dtype.Float32 {
 		return nil
 	}
 	return m
@@ -200,8 +199,9 @@ func (a *attention) leads(e op.Entry) bool {
 // shaped finds the numbers of sequences and heads.
 func (a *attention) shaped() bool {
 	s := a.facts.Shapes[a.dot.Entry(0)]
-	a.prefix, a.rows, a.keys = s[:len(s)-2], s[len(s)-2], s[len(s)-1]
-	a.batch, a.heads = a.prefix.Size(), 1
+	prefix := s[:len(s)-2]
+	a.rows, a.keys = s[len(s)-2], s[len(s)-1]
+	a.batch, a.heads = prefix.Size(), 1
 	switch p := a.dot.Params.(type) {
 	case contrib.AttentionParams:
 		a.heads = p.Heads
@@ -213,11 +213,12 @@ func (a *attention) shaped() bool {
 		if _, heads, ok := a.apart(a.dot.In[0]); ok && !p.TransposeA {
 			a.heads = heads
 		}
-		if len(a.prefix) == 2 {
-			a.heads = a.prefix[1]
+		if len(prefix) == 2 {
+			a.heads = prefix[1]
 		}
 	}
-	for _, m := range append([]attentionMask{a.chosen, a.after}, a.masks...) {
+	masks := append([]attentionMask{{a.after.of, a.chosen}, a.after}, a.masks...)
+	for _, m := range masks {
 		if len(m.shape) == 4 {
 			a.heads = m.shape[1]
 		}
@@ -226,7 +227,7 @@ func (a *attention) shaped() bool {
 		return false
 	}
 	a.batch /= a.heads
-	for _, m := range append([]attentionMask{a.chosen, a.after}, a.masks...) {
+	for _, m := range masks {
 		if m.of.Valid() && a.broadcast(m) == nil {
 			return false
 		}
@@ -234,7 +235,8 @@ func (a *attention) shaped() bool {
 	return a.maskable()
 }
 
-// equalSizes reports whether the vectors of values have the size of those of keys.
+// equalSizes reports whether the vectors of values, of shape v, are as long as the vectors of keys,
+// which the product of queries and keys with parameters p multiplies.
 func (a *attention) equalSizes(p prim.DotParams, v dtype.Shape) bool {
 	q := a.facts.Shapes[a.dot.In[0]]
 	size, of := q[len(q)-1], v[len(v)-1]
@@ -394,9 +396,9 @@ const lowEnough = -1e9
 // add takes a mask that is added to scores that are then multiplied by factor.
 func (a *attention) add(mask, result op.Entry, factor float64) bool {
 	shape := a.facts.Shapes[result]
-	if may, ok := a.lowered(mask); ok && factor == 1 && !a.chosen.of.Valid() &&
+	if may, ok := a.lowered(mask); ok && factor == 1 && a.chosen == nil &&
 		a.after.of.Valid() && may == a.after.of {
-		a.chosen = attentionMask{may, shape}
+		a.chosen = shape
 		return true
 	}
 	if factor != 1 {
@@ -433,11 +435,11 @@ func (a *attention) lowered(mask op.Entry) (may op.Entry, ok bool) {
 // condition: rows without scores are then zeros.
 func (a *attention) where(m *op.Node, e op.Entry) bool {
 	v, ok := a.number(m.In[2])
-	if !ok || v > lowEnough || a.chosen.of.Valid() || m.In[0] != a.after.of ||
+	if !ok || v > lowEnough || a.chosen != nil || m.In[0] != a.after.of ||
 		!a.fills(m.In[0], e) {
 		return false
 	}
-	a.chosen = attentionMask{m.In[0], a.facts.Shapes[e]}
+	a.chosen = a.facts.Shapes[e]
 	return a.below(m.In[1], 1)
 }
 
@@ -496,7 +498,7 @@ func (a *attention) binary(e op.Entry) bool {
 // maskable reports whether one mask can say all that was found: lengths and masks of zeros and ones
 // become booleans, which nothing is added to.
 func (a *attention) maskable() bool {
-	if a.after.of.Valid() != a.chosen.of.Valid() || a.after.of != a.chosen.of {
+	if a.after.of.Valid() != (a.chosen != nil) {
 		return false
 	}
 	kinds := 0
@@ -506,7 +508,7 @@ func (a *attention) maskable() bool {
 		}
 	}
 	return kinds <= 1 && (!a.after.of.Valid() ||
-		slices.Equal(a.broadcast(a.after), a.broadcast(a.chosen)))
+		slices.Equal(a.broadcast(a.after), a.broadcast(attentionMask{a.after.of, a.chosen})))
 }
 
 // broadcast returns the shape with four axes, by sequence, head, query and key, of a mask; nil if it
