@@ -29,7 +29,7 @@ type Tensor struct {
 	Bytes int64       // size of the values
 
 	begin int64 // offset of the values behind the header
-	part  int   // number of the file among those of an index
+	part  int   // number of the file in the sorted list of the files of an index
 }
 
 // header is the content of a header.
@@ -203,13 +203,11 @@ func (t *Tensor) set(name string, shape []int64, begin, end int64) error {
 	}
 	want, ok := kinds[i].bytesOf(t.Shape)
 	if !ok {
-		return fmt.Errorf("shape %v of %s is no whole number of bytes that memory can hold",
-			t.Shape,
+		return fmt.Errorf("shape %v of %s is no whole number of bytes that memory can hold", t.Shape,
 			name)
 	}
 	if t.begin, t.Bytes = begin, end-begin; t.Bytes != want {
-		return fmt.Errorf("data_offsets [%d, %d] are %d bytes, want %d for shape %v of %s",
-			begin, end,
+		return fmt.Errorf("data_offsets [%d, %d] are %d bytes, want %d for shape %v of %s", begin, end,
 			t.Bytes, want, t.Shape, name)
 	}
 	return nil
@@ -232,7 +230,6 @@ func (h *header) checkPlaces(size int64) error {
 				"at %d", t.Name, t.begin, h.tensors[i-1].Name, at)
 		case t.begin > at:
 			return fmt.Errorf("array %q begins at byte %d of the values, want %d: a gap of %d bytes",
-
 				t.Name, t.begin, at, t.begin-at)
 		case t.Bytes > size-at:
 			return fmt.Errorf("truncated: array %q (%s %v) wants bytes %d to %d of the values, the "+

@@ -120,7 +120,13 @@ func (b built) run(t *testing.T) [][]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.Symbol.Eval(device.CPU(), m.Values(b.inputs))
+	return evaluate(t, m.Symbol, m.Values(b.inputs))
+}
+
+// evaluate returns the elements of the outputs of a symbol.
+func evaluate(t *testing.T, s *sym.Symbol, values map[string]*nd.Array) [][]float64 {
+	t.Helper()
+	got, err := s.Eval(device.CPU(), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,21 +167,7 @@ func (b built) gradients(t *testing.T, r *rand.Rand, wrt ...string) {
 		}
 	}
 	values["loss_weight"] = weight
-	eval := func(s *sym.Symbol) [][]float64 {
-		got, err := s.Eval(device.CPU(), values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var list [][]float64
-		for _, a := range got {
-			v, err := numbers(a)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, v)
-		}
-		return list
-	}
+	eval := func(s *sym.Symbol) [][]float64 { return evaluate(t, s, values) }
 	got := eval(sum.Gradient(wrt...))
 	for k, name := range wrt {
 		base, err := numbers(b.inputs[name])

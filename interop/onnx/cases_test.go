@@ -62,7 +62,7 @@ func TestShapesDisappear(t *testing.T) {
 	}
 }
 
-// TestErrors checks that errors name what is wrong.
+// TestErrors imports broken models: each error names the broken input or node.
 func TestErrors(t *testing.T) {
 	const chain = "testdata/cases/shape_chain/model.onnx"
 	for _, c := range []struct {

@@ -87,12 +87,6 @@ func activated(c *call, s *sym.Symbol, name string, p []float64) *sym.Symbol {
 	switch name {
 	case "":
 		return s
-	case "Relu":
-		return sym.Relu(s)
-	case "Sigmoid":
-		return sym.Sigmoid(s)
-	case "Tanh":
-		return sym.Tanh(s)
 	case "LeakyRelu":
 		return sym.LeakyReLU(s, sym.LeakyReLUParams{ActType: "leaky",
 			Slope: sym.Some(param(0, 0.01))})
@@ -102,8 +96,29 @@ func activated(c *call, s *sym.Symbol, name string, p []float64) *sym.Symbol {
 	case "HardSigmoid":
 		return hardSigmoid(s, param(0, 0.2), param(1, 0.5))
 	}
-	c.fail("activation %q, want Relu, Sigmoid, Tanh, LeakyRelu, Clip or HardSigmoid", name)
+	if y := plain(s, name); y != nil {
+		return y
+	}
+	c.fail("activation %q, want Relu, Sigmoid, Tanh, Softsign, Softplus, LeakyRelu, Clip or "+
+		"HardSigmoid", name)
 	return s
+}
+
+// plain applies an activation without parameters by its name: nil if it is not one.
+func plain(x *sym.Symbol, name string) *sym.Symbol {
+	switch name {
+	case "Relu":
+		return sym.Relu(x)
+	case "Sigmoid":
+		return sym.Sigmoid(x)
+	case "Tanh":
+		return sym.Tanh(x)
+	case "Softsign":
+		return sym.Softsign(x)
+	case "Softplus":
+		return softplus(x)
+	}
+	return nil
 }
 
 // biased makes an importer of a function of elements of the sum of an array and a bias.

@@ -205,7 +205,8 @@ func readKnown(t *testing.T) map[string]string {
 	return known
 }
 
-// TestNodes runs ONNX's node tests. The cases that do not pass must be those of the list.
+// TestNodes runs ONNX's node tests. testdata/failing.txt lists the cases that do
+// not pass: no other case may fail, and none of the list may pass.
 func TestNodes(t *testing.T) {
 	if *nodeDir == "" {
 		t.Skip("wants the folder of ONNX's node tests: -onnx DIR, or make onnx PYTHON=python3")

@@ -23,8 +23,8 @@ const (
 // maxFile is the greatest size of a model's file in bytes: protobuf's own limit.
 const maxFile = 1<<31 - 1
 
-// Load reads the model in a file and imports it. External data is read from the folder of the file.
-func Load(path string, opts ...Option) (*Model, error) {
+// readFile reads a model's file whole.
+func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
@@ -35,6 +35,15 @@ func Load(path string, opts ...Option) (*Model, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	return data, nil
+}
+
+// Load reads the model in a file and imports it. External data is read from the folder of the file.
+func Load(path string, opts ...Option) (*Model, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -117,9 +126,9 @@ func mainDomain(name string) string {
 // InputNames lists the inputs of the model in a file that have no initializer, in the model's
 // order.
 func InputNames(path string) ([]string, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("onnx: %w", err)
+		return nil, err
 	}
 	model, err := file.Decode(data)
 	if err != nil {

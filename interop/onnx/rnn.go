@@ -235,17 +235,8 @@ func (l *layer) act(x *sym.Symbol, i, d int) *sym.Symbol {
 	if k < len(l.activations) {
 		name = l.activations[k]
 	}
-	switch name {
-	case "Sigmoid":
-		return sym.Sigmoid(x)
-	case "Tanh":
-		return sym.Tanh(x)
-	case "Relu":
-		return sym.Relu(x)
-	case "Softsign":
-		return sym.Softsign(x)
-	case "Softplus":
-		return softplus(x)
+	if y := plain(x, name); y != nil {
+		return y
 	}
 	l.c.fail("activation %q is not imported", name)
 	return x

@@ -4,5 +4,5 @@
 //	protoc --go_out=. --go_opt=paths=source_relative --go_opt=Monnx.proto=<this package> onnx.proto
 //	mv onnx.pb.go onnx_gen.go
 //
-// The comments of the generated file are those of onnx.proto.
+// protoc copies the comments of onnx.proto into the generated file.
 package onnxpb
