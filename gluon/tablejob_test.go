@@ -245,7 +245,7 @@ func TestTableStores(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer kv.Close()
-			// After this key the tables are keys 1 and 2 of the store. In a job they are keys 0 and 1.
+			// This key is key 0 of the store: the tables get other numbers than in a job.
 			if err := kv.Init(t.Context(), "another", nd.Zeros(nd.Shape{1})); err != nil {
 				t.Fatal(err)
 			}

@@ -95,7 +95,8 @@ func (a *attention) inner(e op.Entry) *op.Node {
 	m := e.Node
 	old, ok := a.was[e]
 	if !ok || m.IsVar() || e.Index != 0 || a.reads[old] != 1 || a.wanted(old.Node) ||
-		!together(a.n, m) || len(m.In) == 0 || !a.facts.Known(e) || a.facts.Types[e] != dtype.Float32 {
+		!together(a.n, m) || len(m.In) == 0 || !a.facts.Known(e) ||
+		a.facts.Types[e] != dtype.Float32 {
 		return nil
 	}
 	return m

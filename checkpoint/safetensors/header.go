@@ -203,12 +203,12 @@ func (t *Tensor) set(name string, shape []int64, begin, end int64) error {
 	}
 	want, ok := kinds[i].bytesOf(t.Shape)
 	if !ok {
-		return fmt.Errorf("shape %v of %s is no whole number of bytes that memory can hold", t.Shape,
-			name)
+		return fmt.Errorf("shape %v of %s is no whole number of bytes that memory can hold",
+			t.Shape, name)
 	}
 	if t.begin, t.Bytes = begin, end-begin; t.Bytes != want {
-		return fmt.Errorf("data_offsets [%d, %d] are %d bytes, want %d for shape %v of %s", begin, end,
-			t.Bytes, want, t.Shape, name)
+		return fmt.Errorf("data_offsets [%d, %d] are %d bytes, want %d for shape %v of %s",
+			begin, end, t.Bytes, want, t.Shape, name)
 	}
 	return nil
 }
@@ -226,14 +226,14 @@ func (h *header) checkPlaces(size int64) error {
 	for i, t := range h.tensors {
 		switch {
 		case t.begin < at:
-			return fmt.Errorf("array %q begins at byte %d of the values, inside array %q, which ends "+
-				"at %d", t.Name, t.begin, h.tensors[i-1].Name, at)
+			return fmt.Errorf("array %q begins at byte %d of the values, inside array %q, which "+
+				"ends at %d", t.Name, t.begin, h.tensors[i-1].Name, at)
 		case t.begin > at:
-			return fmt.Errorf("array %q begins at byte %d of the values, want %d: a gap of %d bytes",
-				t.Name, t.begin, at, t.begin-at)
+			return fmt.Errorf("array %q begins at byte %d of the values, want %d: a gap of %d "+
+				"bytes", t.Name, t.begin, at, t.begin-at)
 		case t.Bytes > size-at:
-			return fmt.Errorf("truncated: array %q (%s %v) wants bytes %d to %d of the values, the "+
-				"file has %d", t.Name, t.Type, t.Shape, at, at+t.Bytes, size)
+			return fmt.Errorf("truncated: array %q (%s %v) wants bytes %d to %d of the values, "+
+				"the file has %d", t.Name, t.Type, t.Shape, at, at+t.Bytes, size)
 		}
 		at += t.Bytes
 	}

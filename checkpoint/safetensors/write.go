@@ -55,8 +55,8 @@ func Write(w io.Writer, list []Tensor, metadata map[string]string,
 			return err
 		}
 		if int64(len(values)) != sizes[i] {
-			return fmt.Errorf("safetensors: array %q: %d bytes of values, want %d for shape %v of %v",
-				t.Name, len(values), sizes[i], t.Shape, t.DType)
+			return fmt.Errorf("safetensors: array %q: %d bytes of values, want %d for shape %v "+
+				"of %v", t.Name, len(values), sizes[i], t.Shape, t.DType)
 		}
 		if _, err := w.Write(values); err != nil {
 			return err
@@ -125,7 +125,8 @@ func headerText(list []Tensor, metadata map[string]string) (text []byte, sizes [
 		text = append(text, ' ')
 	}
 	if len(text) > maxHeader {
-		return nil, nil, fmt.Errorf("the header has %d bytes, want at most %d", len(text), maxHeader)
+		return nil, nil, fmt.Errorf("the header has %d bytes, want at most %d", len(text),
+			maxHeader)
 	}
 	return text, sizes, nil
 }
