@@ -29,7 +29,7 @@ type Cache struct {
 }
 
 // cacheFormat is the version of the file.
-const cacheFormat = 6
+const cacheFormat = 7
 
 // cacheContent is the content of the file.
 type cacheContent struct {

@@ -25,7 +25,7 @@ var memoryJobs = []struct {
 }{{"dist_sync", 1}, {"dist_sync", 3}, {plan.StoreRing, 1}, {plan.StoreRing, 3}}
 
 // memoryRepeats are the jobs of each size; the median counts, as in a check.
-const memoryRepeats = 3
+const memoryRepeats = 5
 
 // memory measures the memory of the processes of jobs.
 func (m *Measurer) memory(ctx context.Context, h *plan.Host) error {
@@ -86,8 +86,12 @@ type memoryFigures struct {
 	Server int64 `json:"server"` // peak memory of server 0; 0 without servers
 }
 
-// memoryRounds are the rounds of a job whose memory is measured, beside those with late workers.
-const memoryRounds = 5
+// Rounds of a job whose memory is measured, beside the rounds with late workers. Several workers
+// disturb each other in the first rounds; with one, messages that overlap are rare.
+const (
+	memoryRounds      = 5
+	memoryRoundsAlone = 20
+)
 
 // keySizes shares bytes out among keys of many sizes, as the layers of networks have them: a quarter
 // in one key, a half in six smaller ones, the rest in many small ones.
@@ -121,7 +125,11 @@ func (p *process) memory(ctx context.Context) error {
 	if err := g.begin(ctx, kv); err != nil {
 		return err
 	}
-	for range memoryRounds {
+	rounds := memoryRounds
+	if p.job.Workers() == 1 {
+		rounds = memoryRoundsAlone
+	}
+	for range rounds {
 		if err := g.round(ctx); err != nil {
 			return err
 		}
