@@ -10,7 +10,7 @@ gluon/estimator  gluon/zoo  gluon/data/vision  launch/via/{ssh,mpi,slurm,k8s}  p
 module  launch  plan  examples/data  gluon/{nn,rnn,loss,data}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
-predict  monitor  pipeline  checkpoint/{safetensors,npy}                models in service; metrics and traces of jobs for other programs; stages of networks
+predict  monitor  pipeline  quantize  checkpoint/{safetensors,npy}      models in service; metrics and traces of jobs for other programs; stages of networks; networks with integers of 8 bits
 interop/onnx  interop/onnx/export         models of ONNX: symbols and parameters of their files, and back
 checkpoint  kvstore  rnn  interop/onnx/internal/file
 kvstore/update  kvstore/touched  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
