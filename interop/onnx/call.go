@@ -277,12 +277,25 @@ func (c *call) finish(outs []*sym.Symbol) error {
 		}
 		v := *values[i]
 		v.name = name
+		if v.source == "" {
+			v.source = c.source()
+		}
 		if c.format != nil {
 			v.format = c.format
 		}
 		c.scope.values[name] = &v
 	}
 	return nil
+}
+
+// source is the first input of the model that the values of the node's inputs depend on.
+func (c *call) source() string {
+	for _, v := range c.in {
+		if v != nil && v.fixed == nil && v.source != "" {
+			return v.source
+		}
+	}
+	return ""
 }
 
 // valuesOf makes values of symbols.

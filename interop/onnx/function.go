@@ -82,8 +82,8 @@ func (c *call) call(f *onnxpb.FunctionProto) error {
 		}
 	}
 	if len(f.GetOpsetImport()) > 0 {
-		versions, err := opsets(f.GetOpsetImport())
-		if err != nil {
+		versions := opsets(f.GetOpsetImport())
+		if err := checkOpsets(versions); err != nil {
 			return err
 		}
 		defer func(outer map[string]int) { im.versions = outer }(im.versions)

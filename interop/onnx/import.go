@@ -32,6 +32,7 @@ const (
 // importing is the state of one import.
 type importing struct {
 	config   config
+	file     *File
 	versions map[string]int // operator sets by domain
 	root     *os.Root       // folder of external data; nil: none
 	facts    facts
@@ -64,10 +65,10 @@ func (s *scope) find(name string) *value {
 	return nil
 }
 
-func newImport(versions map[string]int, root *os.Root, size int, opts []Option) *importing {
-	im := &importing{versions: versions, root: root, facts: facts{},
+func newImport(f *File, root *os.Root, opts []Option) *importing {
+	im := &importing{file: f, versions: f.versions, local: f.local, root: root, facts: facts{},
 		fixed: map[*op.Node]*nd.Array{}, names: map[string]bool{},
-		budget: foldLimit + foldPerByte*size}
+		budget: foldLimit + foldPerByte*f.size}
 	im.config = config{map[string]dtype.Shape{}, map[string]int{}, map[string]*nd.Array{}}
 	for _, o := range opts {
 		o(&im.config)
@@ -220,7 +221,7 @@ func (im *importing) initializers(g *onnxpb.GraphProto, sc *scope) error {
 		return fmt.Errorf("graph %q has sparse initializers, want dense ones", g.GetName())
 	}
 	for _, t := range g.GetInitializer() {
-		a, shape, err := file.Array(t, im.root)
+		a, shape, err := im.file.array(t, im.root)
 		if err != nil {
 			return err
 		}

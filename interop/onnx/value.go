@@ -18,7 +18,7 @@ type value struct {
 	shape  dtype.Shape // ONNX's shape: empty for a scalar
 	typ    dtype.Type
 	fixed  *nd.Array    // the values, if they are known at import
-	source string       // name of the input that could be given with Values; empty: none
+	source string       // first input of the model that the values depend on; empty: none is known
 	format *file.Format // format of the elements, which gomx holds in typ; nil: typ itself
 	// A sequence has elements, and neither a symbol nor a shape.
 	sequence bool
@@ -33,15 +33,22 @@ func (v *value) size() int { return v.shape.Size() }
 
 // NotConstant is the error of a node that needs values at import.
 type NotConstant struct {
-	Input string // input of the model that could be given with Values; empty: it is computed
+	// Input is an input of the model that could be given with Values: Value itself, or the first
+	// input that Value is computed from. Empty: none is known, as inside of a loop.
+	Input string
 	Value string // name of the value in the graph
 }
 
 // Error names the value.
 func (e *NotConstant) Error() string {
-	if e.Input == "" {
+	switch e.Input {
+	case e.Value:
+	case "":
+		return fmt.Sprintf("the values of %q must be known at import, and they are computed when "+
+			"the graph runs", e.Value)
+	default:
 		return fmt.Sprintf("the values of %q must be known at import, and they are computed from "+
-			"inputs", e.Value)
+			"inputs: give the input %q with Values", e.Value, e.Input)
 	}
 	return fmt.Sprintf("the values of %q must be known at import: give the input %q with Values",
 		e.Value, e.Input)
