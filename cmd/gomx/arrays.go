@@ -12,10 +12,11 @@ import (
 	"gomx/dtype"
 )
 
-// formats are the ends of names of files of arrays.
-var formats = []string{".params", ".npz", ".npy", safetensors.IndexSuffix, ".safetensors"}
+// formats are the ends of names of files of arrays and models.
+var formats = []string{".params", ".npz", ".npy", safetensors.IndexSuffix, ".safetensors", ".onnx",
+	symbolEnd}
 
-// formatOf returns the format of a file of arrays by its name, "" if it is none.
+// formatOf returns the format of a file of arrays or of a model by its name, "" if it is none.
 func formatOf(path string) string {
 	for _, f := range formats {
 		if strings.HasSuffix(path, f) {

@@ -23,13 +23,14 @@ type convertFlags struct {
 	nameMap  string
 	shard    int64
 	metadata map[string]string
+	model    modelFlags
 }
 
 func convertCommand() *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
 		Use:   "convert IN OUT",
-		Short: "Convert files of arrays: .params, .npz and .safetensors",
+		Short: "Convert files of arrays: .params, .npz, .safetensors; and models from and to ONNX",
 		Long: `Convert a file of arrays to another format. The names of the files tell the formats: .params
 of MXNet, .npz of NumPy, .safetensors, or .safetensors.index.json for several files with an index.
 
@@ -39,10 +40,17 @@ A --name-map is a file with a JSON object that gives arrays other names, {"old":
 applied after --names, and arrays that it does not name keep theirs. Arrays without names, as in
 lists of MXNet, are called arr_0, arr_1 and so on.
 
+A model is converted between MODEL.onnx and PREFIX-symbol.json with PREFIX-0000.params. Shapes of
+inputs that IN leaves open are given by --shape, or by --dim for named extents: the model is
+converted for them. A symbol has no shapes of inputs; each needs a --shape. An input of an ONNX
+model that decides about shapes or branches becomes a constant by --value.
+
 OUT appears completely or not at all.`,
 		Example: "  gomx convert resnet-0000.params resnet.safetensors --names plain\n" +
 			"  gomx convert features.npz features.params\n" +
-			"  gomx convert model.safetensors.index.json model.params --name-map names.json",
+			"  gomx convert model.safetensors.index.json model.params --name-map names.json\n" +
+			"  gomx convert resnet.onnx resnet-symbol.json --dim batch=1\n" +
+			"  gomx convert resnet-symbol.json resnet.onnx --shape data=1,3,224,224",
 		Args: exactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.ErrOrStderr(), args[0], args[1])
@@ -57,6 +65,7 @@ OUT appears completely or not at all.`,
 		"most bytes of values in a file when OUT is .safetensors.index.json")
 	flags.StringToStringVar(&f.metadata, "metadata", nil,
 		"pairs for the metadata of .safetensors, as in format=pt; IN's by default")
+	f.model.register(flags)
 	return cmd
 }
 
@@ -64,6 +73,9 @@ OUT appears completely or not at all.`,
 func (f *convertFlags) run(progress io.Writer, in, out string) error {
 	if !slices.Contains([]string{"keep", "plain", "arg"}, f.names) {
 		return usageError{fmt.Errorf("--names %q, want keep, plain or arg", f.names)}
+	}
+	if isModel(in) || isModel(out) {
+		return f.model.convert(in, out)
 	}
 	sink, err := f.sink(out)
 	if err != nil {

@@ -14,6 +14,10 @@
 //	gomx trace lenet -o step.svg
 //	# write a well-known network as MXNet's export does
 //	gomx zoo export resnet18_v1 runs/resnet18
+//	# list the inputs, outputs, operators and parameters of a model of ONNX, and run it
+//	gomx inspect model.onnx && gomx run model.onnx --input x.npy --save y.npz
+//	# convert models from and to ONNX
+//	gomx convert resnet-symbol.json resnet.onnx --shape data=1,3,224,224
 //	gomx version
 //
 // Every command prints its documentation with --help. Exit codes: 0 success, 1 failure, 2 wrong

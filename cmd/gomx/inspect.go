@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"gomx/checkpoint"
 	"gomx/checkpoint/safetensors"
+	"gomx/interop/onnx"
 	"gomx/symbol"
 )
 
@@ -20,14 +23,15 @@ func inspectCommand() *cobra.Command {
 	var graph graphFlags
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "List the contents of a file of arrays or a symbol, explain and draw a symbol",
-		Long: `List the arrays of a .params, .npz, .npy or .safetensors file, or the nodes of a -symbol.json
-file.
+		Short: "List the contents of a file of arrays or a model, explain and draw a symbol",
+		Long: `List the arrays of a .params, .npz, .npy or .safetensors file, the nodes of a
+-symbol.json file, or the inputs, outputs, operators and parameters of an .onnx file.
 
 With --summary, --explain, --svg or --memory, FILE is a symbol, and the command prints its layers,
 prints the changes that passes make to its graph, draws the graph, or draws the plan of its memory.
 These need the shapes of the inputs: give each with --shape.`,
 		Example: "  gomx inspect lenet-0001.params\n  gomx inspect lenet-symbol.json -o json\n" +
+			"  gomx inspect resnet.onnx\n" +
 			"  gomx inspect lenet-symbol.json --shape data=1,1,28,28 --summary --svg lenet.svg " +
 			"--memory plan.svg --train --explain",
 		Args: exactArgs(1),
@@ -37,6 +41,9 @@ These need the shapes of the inputs: give each with --shape.`,
 			}
 			if graph.output = output; graph.any() {
 				return graph.run(cmd.OutOrStdout(), args[0])
+			}
+			if formatOf(args[0]) == ".onnx" {
+				return inspectONNX(cmd.OutOrStdout(), args[0], output)
 			}
 			rows, err := inspect(args[0])
 			if err != nil {
@@ -129,6 +136,47 @@ func inspectSymbol(path string) ([]row, error) {
 		rows = append(rows, r)
 	}
 	return rows, nil
+}
+
+// inspectONNX describes a model of ONNX.
+func inspectONNX(out io.Writer, path, form string) error {
+	f, err := onnx.Open(path)
+	if err != nil {
+		return err
+	}
+	about := f.About()
+	if form == "json" {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(about)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "producer\t%s\n", about.Producer)
+	for _, domain := range slices.Sorted(maps.Keys(about.Opsets)) {
+		fmt.Fprintf(w, "operator set\t%s\t%d\n", domain, about.Opsets[domain])
+	}
+	for _, list := range []struct {
+		kind  string
+		ports []onnx.Port
+	}{{"input", about.Inputs}, {"output", about.Outputs}} {
+		for _, p := range list.ports {
+			dims := "any shape"
+			if !p.Open {
+				dims = "(" + strings.Join(p.Dims, ", ") + ")"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", list.kind, p.Name, p.Type, dims)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(about.Operators)) {
+		fmt.Fprintf(w, "operator\t%s\t%d\n", name, about.Operators[name])
+	}
+	total := int64(0)
+	for _, p := range about.Parameters {
+		total += p.Bytes
+		fmt.Fprintf(w, "parameter\t%s\t%s\t%v\t%d bytes\n", p.Name, p.Type, p.Shape, p.Bytes)
+	}
+	fmt.Fprintf(w, "%d parameters, %d bytes\n", len(about.Parameters), total)
+	return w.Flush()
 }
 
 // table prints rows in columns.

@@ -146,6 +146,10 @@ func parseShapes(list []string) (map[string]dtype.Shape, error) {
 			return nil, usageError{fmt.Errorf("--shape %q, want name=1,2,3", text)}
 		}
 		shape := dtype.Shape{}
+		if dims == "()" { // of a scalar
+			shapes[name] = shape
+			continue
+		}
 		for d := range strings.SplitSeq(strings.Trim(dims, "()"), ",") {
 			v, err := strconv.Atoi(strings.TrimSpace(d))
 			if err != nil || v < 0 {

@@ -12,13 +12,13 @@ import (
 
 // Port describes an input or an output as a file has it.
 type Port struct {
-	Name string
+	Name string `json:"name"`
 	// Type is gomx's name of the element type, or ONNX's where gomx has none, such as INT4. Other
 	// values than tensors are sequence, map, optional or unknown.
-	Type string
+	Type string `json:"dtype"`
 	// Dims are the extents: numbers, names such as batch, or ? where the file says nothing.
-	Dims []string
-	Open bool // the file does not say how many axes there are; Dims is nil
+	Dims []string `json:"dims"`
+	Open bool     `json:"open,omitempty"` // the file does not tell the number of axes; Dims is nil
 }
 
 // String describes the port as in "x: float32 (batch, 3, 224, 224)".
@@ -32,20 +32,22 @@ func (p Port) String() string {
 
 // Parameter describes an initializer of a file.
 type Parameter struct {
-	Name  string
-	Type  string // as in Port
-	Shape []int64
-	Bytes int64 // size of the values; 0: gomx lacks the type
+	Name  string  `json:"name"`
+	Type  string  `json:"dtype"` // as in Port
+	Shape []int64 `json:"shape"`
+	Bytes int64   `json:"bytes"` // size of the values; 0: gomx lacks the type
 }
 
 // About describes a file.
 type About struct {
-	Producer   string         // program that wrote the file, and its version
-	Opsets     map[string]int // versions of the operator sets by domain; the main domain is ai.onnx
-	Inputs     []Port         // inputs without an initializer
-	Outputs    []Port
-	Operators  map[string]int // nodes by operator, also those of inner graphs and of functions
-	Parameters []Parameter    // initializers of the outermost graph
+	Producer string `json:"producer"` // program that wrote the file, and its version
+	// Opsets are the versions of the operator sets by domain; the main domain is ai.onnx.
+	Opsets  map[string]int `json:"opsets"`
+	Inputs  []Port         `json:"inputs"` // inputs without an initializer
+	Outputs []Port         `json:"outputs"`
+	// Operators has the number of nodes by operator, also those of inner graphs and of functions.
+	Operators  map[string]int `json:"operators"`
+	Parameters []Parameter    `json:"parameters"` // initializers of the outermost graph
 }
 
 // About describes the file without an import.
