@@ -54,9 +54,6 @@ func (iv *invocation) output(i int) *Array {
 
 // prepare checks that the operands are on one device, finds the tape and returns the plan.
 func (iv *invocation) prepare() (*plan, error) {
-	if iv.op.Update && !iv.op.Variadic && iv.out == nil && len(iv.in) > 0 && inplace(iv.op, 0, 0) {
-		iv.out = iv.in[:1:1]
-	}
 	for i, a := range iv.in {
 		if a == nil {
 			if iv.names != nil {
@@ -67,6 +64,10 @@ func (iv *invocation) prepare() (*plan, error) {
 		if err := iv.join(a, i); err != nil {
 			return nil, err
 		}
+	}
+	if iv.op.Update && !iv.op.Variadic && iv.out == nil && len(iv.in) > 0 &&
+		inplace(iv.op, 0, 0) && !iv.writesInGraph() {
+		iv.out = iv.in[:1:1]
 	}
 	for i, a := range iv.out {
 		if a == nil {
@@ -100,6 +101,12 @@ func (iv *invocation) prepare() (*plan, error) {
 		iv.in = slices.DeleteFunc(iv.in, func(a *Array) bool { return a == nil })
 	}
 	return p, err
+}
+
+// writesInGraph reports whether a traced function writes into an array from outside whose content
+// the output stands for: the node of the graph changes that array when the graph runs.
+func (iv *invocation) writesInGraph() bool {
+	return iv.tape != nil && iv.tape.tracing != nil && iv.op.Identity && iv.in[0].traced() == nil
 }
 
 // resolve replaces an operator whose output shape depends on values: it waits for the values.

@@ -2653,7 +2653,8 @@ func CTCLoss(data, label *Array, p CTCLossParams, with ...Input) *Array {
 // Cache has shape (batch, capacity, width), data (batch, n, width) and position (batch): the steps
 // of sequence b become the steps from position[b] on, and all n must fit there. The output is the
 // cache, in the same memory: readers of the output see the new steps. Nothing else is copied,
-// neither by imperative programs nor by graphs in which the cache is a variable. Attention with
+// neither by imperative programs nor by graphs in which the cache is a variable. A traced function
+// may write into caches from outside; it reads the new steps from the output alone. Attention with
 // causal, use_position and the same positions reads the steps that have been written. MXNet has no
 // such operator.
 func CacheWrite(cache, data, position *Array) *Array {

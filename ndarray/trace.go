@@ -173,19 +173,19 @@ func (t *Tracing) Finish(outs []*Array) (*Traced, error) {
 	}
 	g.Captured = t.captured
 	t.number(g)
-	if t.tape.train {
-		t.sequence(g)
-	}
+	t.sequence(g)
 	return g, nil
 }
 
 // sequence makes the nodes that change the same array in place run in the order in which they were
-// recorded: two calls of one BatchNorm update its averages one after the other, as without a graph.
+// recorded: two calls of one BatchNorm in training update its averages one after the other, as without
+// a graph.
 func (t *Tracing) sequence(g *Traced) {
 	changes := map[*op.Node][]*op.Node{} // nodes that change a variable
 	for _, n := range op.Topo(g.Outputs) {
 		for k, e := range n.In {
-			if list := changes[e.Node]; n.Mutates(k) && !slices.Contains(list, n) {
+			if list := changes[e.Node]; n.Mutates(k) && (t.tape.train || n.Op.Update) &&
+				!slices.Contains(list, n) {
 				changes[e.Node] = append(list, n)
 			}
 		}

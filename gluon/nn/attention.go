@@ -59,22 +59,30 @@ func (m *MultiHeadAttention) Attend(x, memory *nd.Array, opts ...AttentionOption
 	both := gluon.OneTape([]*nd.Array{x, memory})
 	x, memory = both[0], both[1]
 	q, k, v := m.Query.Forward(x), m.Key.Forward(memory), m.Value.Forward(memory)
-	mask := newAttentionMask(opts)
-	if operatorServes(q, k, v) {
-		return call.Leave(m.Out.Forward(mask.attention(q, k, v, heads)))
-	}
-	scale := 1 / math.Sqrt(float64(m.Units/heads))
-	q, k, v = apart(q.MulScalar(scale), heads), apart(k, heads), apart(v, heads)
-	scores := nd.BatchDot(q, k, nd.DotParams{TransposeB: true}) // (n·heads, steps, memory steps)
-	weights := m.weights(scores, mask, heads)
-	y := nd.BatchDot(weights, v, nd.DotParams{})
-	y = y.Reshape(-4, -1, heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
-	return call.Leave(m.Out.Forward(y))
+	return call.Leave(m.Out.Forward(Attention(q, k, v, heads, m.Dropout, opts...)))
 }
 
-// operatorServes reports whether attention is one operator: where nothing is recorded. On tapes it
-// is spelled out, so that gradients can be differentiated again and exported networks are MXNet's;
-// compilation then finds it.
+// Attention lets queries, of shape (n, steps, heads·size), read keys and values, of shape (n, steps
+// read, heads·size), head by head: softmax(query·key/√size)·value. ValidLength, Mask and Causal
+// limit the steps that are read, and a share dropout of the weights is dropped in training. The
+// result has the shape of the queries.
+//
+// It is one operator where nothing is recorded. On tapes it is spelled out, so that gradients can be
+// differentiated again and exported networks are MXNet's; compilation then finds it.
+func Attention(q, k, v *nd.Array, heads int, dropout float64, opts ...AttentionOption) *nd.Array {
+	mask := newAttentionMask(opts)
+	if operatorServes(q, k, v) {
+		return mask.attention(q, k, v, heads)
+	}
+	scale := 1 / math.Sqrt(float64(q.Shape()[2]/heads))
+	q, k, v = apart(q.MulScalar(scale), heads), apart(k, heads), apart(v, heads)
+	scores := nd.BatchDot(q, k, nd.DotParams{TransposeB: true}) // (n·heads, steps, steps read)
+	y := nd.BatchDot(mask.weights(scores, heads, dropout), v, nd.DotParams{})
+	return y.Reshape(-4, -1, heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
+}
+
+// operatorServes reports whether attention is one operator: where nothing is recorded, on the
+// processor, and in types that it is fast in.
 func operatorServes(list ...*nd.Array) bool {
 	for _, a := range list {
 		if a.Tape() != nil || a.Device().Kind != device.KindCPU || a.DType() == dtype.Float64 {
@@ -85,16 +93,16 @@ func operatorServes(list ...*nd.Array) bool {
 }
 
 // weights returns the weights of the values.
-func (m *MultiHeadAttention) weights(scores *nd.Array, mask attentionMask, heads int) *nd.Array {
-	if may := mask.array(scores, heads); may != nil {
+func (m attentionMask) weights(scores *nd.Array, heads int, dropout float64) *nd.Array {
+	if may := m.array(scores, heads); may != nil {
 		bias := may.SubScalar(1).MulScalar(lowest(scores.DType()))
 		all := scores.Reshape(-4, -1, heads, 0, 0)
 		scores = all.Add(bias).Softmax().Mul(may).Reshape(-3, 0, 0)
 	} else {
 		scores = scores.Softmax()
 	}
-	if m.Dropout > 0 {
-		scores = nd.Dropout(scores, nd.DropoutParams{P: nd.Some(m.Dropout)})
+	if dropout > 0 {
+		scores = nd.Dropout(scores, nd.DropoutParams{P: nd.Some(dropout)})
 	}
 	return scores
 }

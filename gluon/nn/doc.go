@@ -17,8 +17,8 @@
 //   - Normalization: [BatchNorm], [BatchNormReLU], [SyncBatchNorm], [LayerNorm], [RMSNorm],
 //     [GroupNorm], [InstanceNorm]
 //   - Functions: [Activation], [LeakyReLU], [PReLU], [ELU], [SELU], [GELU], [Swish], [Dropout]
-//   - Attention: [MultiHeadAttention], [TransformerEncoder], [TransformerDecoder] and their layers,
-//     [FeedForward], [SinusoidalPosition], [LearnedPosition]
+//   - Attention: [Attention], [KVCache], [MultiHeadAttention], [TransformerEncoder],
+//     [TransformerDecoder] and their layers, [FeedForward], [SinusoidalPosition], [LearnedPosition]
 //   - Shapes: [Flatten], [ReflectionPad2D], [PixelShuffle]
 //   - Containers: [Sequential], [Concurrent], [Identity]; gluon.Func makes a block of a function
 //

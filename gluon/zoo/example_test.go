@@ -74,5 +74,5 @@ func ExampleGPT2_Run() {
 		scores, past = gpt.Run(nd.Ones(nd.Shape{1, 1}), past)
 	}
 	fmt.Println(scores.Shape(), past[0].Shape())
-	// Output: (1, 1, 100) (1, 4, 3, 8)
+	// Output: (1, 1, 100) (1, 3, 32)
 }

@@ -3,8 +3,6 @@ package zoo
 import (
 	"math"
 
-	"gomx/device"
-	"gomx/dtype"
 	"gomx/gluon"
 	"gomx/gluon/nn"
 	"gomx/initializer"
@@ -86,7 +84,7 @@ func (g *GPT2) Forward(words *nd.Array) *nd.Array {
 }
 
 // Run continues sequences: past is nil, or the second result of the call for the steps before. It
-// has the keys and the values of each layer, of shape (n, heads, steps, size).
+// has the keys and the values of each layer, of shape (n, steps, Units).
 func (g *GPT2) Run(words *nd.Array, past []*nd.Array) (scores *nd.Array, now []*nd.Array) {
 	call, before, steps := g.Enter(g, words), 0, words.Shape()[1]
 	if past != nil {
@@ -94,7 +92,7 @@ func (g *GPT2) Run(words *nd.Array, past []*nd.Array) (scores *nd.Array, now []*
 			panic(misuse("GPT2", "a past of %d arrays, want %d", len(past),
 				2*len(g.AttentionLayers)))
 		}
-		before = past[0].Shape()[2]
+		before = past[0].Shape()[1]
 	}
 	if before+steps > g.config.MaxLength {
 		panic(misuse("GPT2", "sequences of %d steps, want at most %d", before+steps,
@@ -139,41 +137,20 @@ func (a *GPT2Attention) Forward(x *nd.Array) *nd.Array {
 // returns the keys and values of all steps, too.
 func (a *GPT2Attention) Run(x, key, value *nd.Array) (y, keys, values *nd.Array) {
 	call := a.Enter(a, x)
+	query, keys, values := a.project(x)
+	if key != nil {
+		keys = nd.Concat([]*nd.Array{key, keys}, nd.ConcatParams{Dim: nd.Some(1)})
+		values = nd.Concat([]*nd.Array{value, values}, nd.ConcatParams{Dim: nd.Some(1)})
+	}
+	y = nn.Attention(query, keys, values, a.heads, a.dropout, nn.Causal())
+	return call.Leave(a.OutProj.Forward(y)), keys, values
+}
+
+// project returns queries, keys and values, of shape (n, steps, units) each.
+func (a *GPT2Attention) project(x *nd.Array) (query, key, value *nd.Array) {
 	parts := nd.SliceChannel(a.QKVProj.Forward(x), nd.SliceChannelParams{NumOutputs: 3,
 		Axis: nd.Some(2)})
-	for i, p := range parts { // (n, heads, steps, size)
-		parts[i] = p.Reshape(0, 0, -4, a.heads, -1).Transpose(0, 2, 1, 3)
-	}
-	query, before := parts[0], 0
-	keys, values = parts[1], parts[2]
-	if key != nil {
-		before = key.Shape()[2]
-		keys = nd.Concat([]*nd.Array{key, keys}, nd.ConcatParams{Dim: nd.Some(2)})
-		values = nd.Concat([]*nd.Array{value, values}, nd.ConcatParams{Dim: nd.Some(2)})
-	}
-	if query.Tape() == nil && keys.Tape() == nil && query.Device().Kind == device.KindCPU {
-		// each head is a sequence of its own: keys and values need not be transposed
-		heads := query.Shape()[0] * a.heads
-		y = nd.Attention(query.Reshape(-3, 0, 0), keys.Reshape(-3, 0, 0), values.Reshape(-3, 0, 0),
-			nd.ScaledAttentionParams{Heads: 1, Causal: true, UsePosition: true},
-			nd.With("position", nd.Full(float64(before), nd.Shape{heads}, nd.As(dtype.Int32),
-				nd.On(query.Device()), nd.Using(query.Engine()))))
-		y = y.Reshape(-4, -1, a.heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
-		return call.Leave(a.OutProj.Forward(y)), keys, values
-	}
-	query = query.MulScalar(1 / math.Sqrt(float64(query.Shape()[3])))
-	scores := nd.BatchDot(query.Reshape(-3, 0, 0), keys.Reshape(-3, 0, 0),
-		nd.DotParams{TransposeB: true})
-	place := func(axis, first int) *nd.Array {
-		return nd.ArangeLike(scores, nd.ArangeLikeParams{Axis: nd.Some(axis),
-			Start: float64(first)})
-	}
-	own := place(1, before).Reshape(1, -1, 1)
-	may := nd.BroadcastLesserEqual(place(2, 0).Reshape(1, 1, -1), own)
-	weights := drop(scores.Add(may.SubScalar(1).MulScalar(1e30)).Softmax(), a.dropout)
-	y = nd.BatchDot(weights, values.Reshape(-3, 0, 0), nd.DotParams{})
-	y = y.Reshape(-4, -1, a.heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
-	return call.Leave(a.OutProj.Forward(y)), keys, values
+	return parts[0], parts[1], parts[2]
 }
 
 // GPT2FeedForward treats each step on its own.

@@ -7,7 +7,7 @@ import "strings"
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, hosts, daemons, nettest, golden, script are imported by tests, optest by opgen too)
 gluon/estimator  gluon/zoo  gluon/data/vision  launch/via/{ssh,mpi,slurm,k8s}  plan/measure
-module  launch  plan  examples/data  gluon/{nn,rnn,loss,data}
+module  launch  plan  examples/data  gluon/{nn,rnn,loss,data,generate}
 gluon  training                           networks as values; scores, history and progress of training loops
 trainer                                   optimizer and store: the way of gradients to parameters
 predict  monitor  pipeline  quantize  checkpoint/{safetensors,npy}      models in service; metrics and traces of jobs for other programs; stages of networks; networks with integers of 8 bits
