@@ -7,17 +7,22 @@ import (
 	"text/tabwriter"
 
 	"gomx/graph"
+	"gomx/op"
 	"gomx/op/nn"
+	"gomx/op/prim"
 )
 
 // Explanation lists the changes that compiling has made to a graph.
 // `gomx inspect --explain` prints it, or writes it as JSON.
 type Explanation struct {
-	Train     bool         `json:"train"`
-	Composed  int          `json:"composed"`  // operators of the composed graph
-	Operators int          `json:"operators"` // operators that run, the gradient included
-	Reorders  int          `json:"reorders"`  // changes of layout among them
-	Passes    []PassReport `json:"passes"`    // in the order in which they ran
+	Train     bool `json:"train"`
+	Composed  int  `json:"composed"`  // operators of the composed graph
+	Operators int  `json:"operators"` // operators that run, the gradient included
+	Reorders  int  `json:"reorders"`  // changes of layout among them
+	// nodes among them that convert element types in every run; forms of parameters that are kept
+	// between runs are not among them
+	Casts  []string     `json:"casts,omitempty"`
+	Passes []PassReport `json:"passes"` // in the order in which they ran
 
 	// Library lists the operators that call a library, in the order in which they run.
 	Library []LibraryUse `json:"library"`
@@ -38,6 +43,10 @@ type PassReport struct {
 	Changes []graph.Change `json:"changes"` // none where the pass found nothing to do
 }
 
+// converts are the operators that only convert element types.
+var converts = map[*op.Op]bool{prim.Cast.Op: true, prim.AmpCast.Op: true,
+	prim.AmpMultiCast.Op: true, prim.CastLike.Op: true}
+
 // Explain lists the changes that compiling has made to the graph of p. Steps that are skipped do
 // not count as operators that run.
 func (p *Program) Explain() *Explanation {
@@ -50,6 +59,9 @@ func (p *Program) Explain() *Explanation {
 		e.Operators++
 		if s.Node.Op == nn.Reorder.Op {
 			e.Reorders++
+		}
+		if converts[s.Node.Op] {
+			e.Casts = append(e.Casts, s.Node.Name)
 		}
 		if len(s.Kernel.Impls) > 0 {
 			e.Library = append(e.Library, LibraryUse{s.Node.Name, s.Node.Op.Name, s.Kernel.Impls})

@@ -33,20 +33,34 @@ func foldInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	}
 	bn, conv := n.Params.(nn.BatchNormParams), in[0].Node
 	if conv.Op != nn.Convolution.Op || !r.only(in[0]) || !together(conv, n) ||
-		bn.Axis.Value() != 1 || !r.exact(in[0]) {
+		bn.Axis.Value() != 1 {
 		return op.Entry{}
 	}
 	p := conv.Params.(nn.ConvolutionParams)
 	fold := nn.FoldBatchNormParams{Eps: bn.Eps, NoFixGamma: bn.NoFixGamma, NoBias: p.NoBias}
-	from := []op.Entry{conv.In[1], in[1], in[2], in[3], in[4]}
-	if !p.NoBias {
-		from = append(from, conv.In[2])
+	weights := slices.Clone(conv.In[1:])
+	if fold.Narrow = r.narrowed(in[0], weights); !fold.Narrow && !r.exact(in[0]) {
+		return op.Entry{}
 	}
+	from := append([]op.Entry{weights[0], in[1], in[2], in[3], in[4]}, weights[1:]...)
 	w := r.joined(nn.FoldBatchNorm.Op, fold, n, conv, from...).Node
 	w.After = nil
 	q := nn.FusedConvolutionOf(p)
 	q.NoBias = false
 	return r.joined(nn.FusedConvolution.Op, q, conv, n, conv.In[0], w.Entry(0), w.Entry(1))
+}
+
+// narrowed reports whether the convolution that computes e does so in bfloat16 with parameters that
+// are float32 but for a conversion; it replaces them by the parameters before the conversion.
+func (r *rewriter) narrowed(e op.Entry, weights []op.Entry) bool {
+	for k, w := range weights {
+		if r.facts.Types[e] != dtype.BFloat16 || w.Node.Op != prim.KeptCast.Op ||
+			r.facts.Types[w.Node.In[0]] != dtype.Float32 {
+			return false
+		}
+		weights[k] = w.Node.In[0]
+	}
+	return len(weights) > 0
 }
 
 // exact reports whether parameters may be multiplied in the element type of e without losing

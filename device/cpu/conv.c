@@ -23,6 +23,7 @@ static int add_forward(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, con
 static int ours(const gx_conv *c, int pass, const gx_pick *k) {
 	int data = pass == GX_PASS_DATA, chooses = data ? c->choose_dx
 		: pass == GX_PASS_FORWARD && c->choose_y;
+	if (c->type != GX_FLOAT) return 0;
 	if (chooses && c->blocked && (data ? c->ic : c->oc) % 16 == 0) return 0;
 	return gx_direct_ns(c, pass) < k->ns;
 }

@@ -19,6 +19,8 @@ import (
 	"runtime"
 	"sync"
 	"unsafe"
+
+	"gomx/dtype"
 )
 
 // Program is a sequence of kernels made for certain shapes and threads: oneDNN's, or our own where
@@ -81,6 +83,8 @@ type ConvSpec struct {
 	Packed    bool   // weights come as Pack leaves them
 	// use Winograd's algorithm, an error where it does not apply
 	Winograd bool
+	// type of all elements: Float32 or BFloat16, whose sums are float32
+	DType    dtype.Type
 	DirectDW bool // but not for gradients of weights
 	// give channels that fill blocks of 16 a blocked layout
 	Blocked bool
@@ -98,7 +102,7 @@ func (s *ConvSpec) c() C.gx_conv {
 		choose_y:   C.int32_t(boolInt(s.AnyY)), packed: C.int32_t(boolInt(s.Packed)),
 		winograd: C.int32_t(boolInt(s.Winograd)),
 		blocked:  C.int32_t(boolInt(s.Blocked)), choose_dx: C.int32_t(boolInt(s.AnyDX)),
-		direct_dw: C.int32_t(boolInt(s.DirectDW))}
+		direct_dw: C.int32_t(boolInt(s.DirectDW)), _type: elementType(s.DType)}
 	for i := range s.In {
 		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]),
 			C.int64_t(s.Kernel[i])

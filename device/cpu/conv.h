@@ -22,6 +22,7 @@ typedef struct {
 	int32_t y_layout;               // set by gx_conv_forward; the layout of dy for gx_conv_backward
 	// The gradient of data may have any layout; set by gx_conv_backward
 	int32_t choose_dx, dx_layout;
+	int32_t type;                   // of the elements of all operands
 } gx_conv;
 
 // Pointers of a forward run: x, weight, bias, y, added array (which may be y).

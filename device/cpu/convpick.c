@@ -27,15 +27,15 @@ int gx_conv_describe(gx_prog *p, const gx_conv *c, gx_conv_descs *d) {
 		d->taps *= c->kernel[i];
 	}
 	int wn = (int)(k - w);
-	GX_TRY(gx_prog_md(p, &d->x, n + 2, x, gx_layout_tag(c->x_layout, n)));
-	GX_TRY(gx_prog_md(p, &d->y, n + 2, y, gx_layout_tag(c->y_layout, n)));
-	GX_TRY(gx_prog_md(p, &d->dx, n + 2, x, gx_layout_tag(GX_PLAIN, n)));
-	GX_TRY(gx_prog_md(p, &d->sum, n + 2, y, gx_layout_tag(c->add_layout, n)));
-	GX_TRY(gx_prog_md(p, &d->w, wn, w, c->groups > 1 ? group_tags[n] : weight_tags[n]));
-	GX_TRY(gx_prog_md(p, &d->b, 1, &c->oc, dnnl_x));
-	GX_TRY(gx_prog_md(p, &d->any_x, n + 2, x, dnnl_format_tag_any));
-	GX_TRY(gx_prog_md(p, &d->any_y, n + 2, y, dnnl_format_tag_any));
-	return gx_prog_md(p, &d->any_w, wn, w, dnnl_format_tag_any);
+	GX_TRY(gx_prog_md(p, &d->x, c->type, n + 2, x, gx_layout_tag(c->x_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->y, c->type, n + 2, y, gx_layout_tag(c->y_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->dx, c->type, n + 2, x, gx_layout_tag(GX_PLAIN, n)));
+	GX_TRY(gx_prog_md(p, &d->sum, c->type, n + 2, y, gx_layout_tag(c->add_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->w, c->type, wn, w, c->groups > 1 ? group_tags[n] : weight_tags[n]));
+	GX_TRY(gx_prog_md(p, &d->b, c->type, 1, &c->oc, dnnl_x));
+	GX_TRY(gx_prog_md(p, &d->any_x, c->type, n + 2, x, dnnl_format_tag_any));
+	GX_TRY(gx_prog_md(p, &d->any_y, c->type, n + 2, y, dnnl_format_tag_any));
+	return gx_prog_md(p, &d->any_w, c->type, wn, w, dnnl_format_tag_any);
 }
 
 static dnnl_alg_kind_t algorithm(int winograd) {
@@ -227,6 +227,8 @@ static int first_tag(const gx_conv *c, int64_t channels, int now) {
 	int n = (int)c->axes;
 	if (c->train && now != GX_PLAIN) return gx_layout_tag(now, n);
 	if (c->winograd) return dnnl_format_tag_any;
+	// Which layout is fast for narrow numbers depends on the processor: the library is asked
+	if (c->type == GX_BFLOAT && !c->train) return dnnl_format_tag_any;
 	if (c->blocked && channels % 16 == 0) return gx_layout_tag(GX_BLOCK16, n);
 	return suits_last(c) ? gx_layout_tag(GX_LAST, n) : (int)dnnl_format_tag_any;
 }
@@ -249,28 +251,33 @@ static int settled(const gx_conv *c) {
 	return c->winograd || (c->groups == 1 && c->ic % LANES == 0 && c->oc % LANES == 0);
 }
 
-static int in_layout(gx_prog *p, gx_md like, int tag, int axes, int64_t batch, int64_t channels,
+static int in_layout(gx_prog *p, const gx_conv *c, gx_md like, int tag, int64_t channels,
 	const int64_t *space, gx_md *got) {
 	*got = like;
 	if (tag == dnnl_format_tag_any) return 0;
-	int64_t dims[5] = {batch, channels};
-	for (int i = 0; i < axes; i++) dims[2 + i] = space[i];
-	return gx_prog_md(p, got, axes + 2, dims, tag);
+	int64_t dims[5] = {c->batch, channels};
+	for (int64_t i = 0; i < c->axes; i++) dims[2 + i] = space[i];
+	return gx_prog_md(p, got, c->type, (int)c->axes + 2, dims, tag);
 }
 
 int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w,
 	gx_pick *got) {
-	int tags[OFFERS][2], n = (int)c->axes, err = dnnl_unimplemented;
+	int tags[OFFERS][2], err = dnnl_unimplemented;
 	got->pd = 0;
 	offers(c, tags);
 	for (int i = 0; i < OFFERS; i++) {
 		gx_pick k;
 		gx_md x, y;
-		GX_TRY(in_layout(p, d->any_x, tags[i][0], n, c->batch, c->ic, c->in, &x));
-		GX_TRY(in_layout(p, d->any_y, tags[i][1], n, c->batch, c->oc, c->out, &y));
+		GX_TRY(in_layout(p, c, d->any_x, tags[i][0], c->ic, c->in, &x));
+		GX_TRY(in_layout(p, c, d->any_y, tags[i][1], c->oc, c->out, &y));
 		int failed = make(&k, c, d, x, y, w);
 		if (failed) {
 			if (i == 0) err = failed;
+			continue;
+		}
+		// Naive kernels are slower than converting everything to float32
+		if (c->type == GX_BFLOAT && naive(&k)) {
+			dnnl_primitive_desc_destroy(k.pd);
 			continue;
 		}
 		double ns = total(c, d, &k, w);

@@ -37,7 +37,11 @@ gx_prog *gx_prog_new(int threads);
 dnnl_engine_t gx_engine(void);
 // Asks for scratch memory of the caller
 dnnl_primitive_attr_t gx_prog_attr(gx_prog *p);
-int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag); // owned by the program
+// Descriptions of arrays of a type, owned by the program; the strides of the second one count
+// elements
+int gx_prog_md(gx_prog *p, gx_md *md, int type, int n, const int64_t *dims, int tag);
+int gx_prog_strided_md(gx_prog *p, gx_md *md, int type, int n, const int64_t *dims,
+	const int64_t *strides);
 int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int n);
 // Arg is copied
 int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, size_t size,
@@ -55,6 +59,9 @@ int gx_prog_deliver(gx_prog *p, gx_md made, gx_place at, gx_md plain, gx_place f
 int gx_prog_copy(gx_prog *p, gx_md from, gx_place at, gx_md to, gx_place into);
 // Owned by the program
 int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr);
+// Multiplies the result of a product by alpha, adds beta times the old content of its output, and
+// cuts off negative values
+int gx_prog_scale(gx_prog *p, float alpha, float beta, int relu, dnnl_primitive_attr_t *attr);
 int gx_layout_tag(int layout, int axes);         // for arrays with that many spatial axes
 int gx_layout_of(gx_md md, int n, const int64_t *dims); // the unpadded layout that md is, or -1
 // The form of an operand that another program prepares

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gomx/device/cpu"
+	"gomx/dtype"
 )
 
 // inLayout returns where an element of a plain array of shape (n, c, h, w) lies in a layout.
@@ -34,7 +35,7 @@ func TestReorder(t *testing.T) {
 	all := []cpu.Layout{cpu.LayoutPlain, cpu.LayoutLast, cpu.LayoutBlock8, cpu.LayoutBlock16}
 	for _, from := range all {
 		for _, to := range all {
-			k, err := cpu.NewReorder(shape, from, to, 1)
+			k, err := cpu.NewReorder(dtype.Float32, shape, from, to, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,10 +7,20 @@ package cpu
 */
 import "C"
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Library names the library behind convolutions and matrix products, with its version.
 func Library() string {
 	v := C.dnnl_version()
 	return fmt.Sprintf("oneDNN %d.%d.%d", v.major, v.minor, v.patch)
 }
+
+// HasBFloat16 reports whether the library multiplies bfloat16 numbers by instructions of the
+// processor. Elsewhere it does so by many others, or not at all.
+var HasBFloat16 = sync.OnceValue(func() bool {
+	const want = C.dnnl_cpu_isa_avx512_core_bf16
+	return C.dnnl_get_effective_cpu_isa()&want == want
+})

@@ -264,7 +264,7 @@ static int64_t size(const gx_array *a) { return a->batch * a->channels * a->pixe
 
 int gx_conv_forward(gx_prog **out, gx_conv *c, int threads) {
 	*out = 0;
-	if (c->winograd) return GX_NOT_IMPLEMENTED;
+	if (c->winograd || c->type != GX_FLOAT) return GX_NOT_IMPLEMENTED;
 	gx_prog *p = *out = prepare(run_forward, c, threads);
 	if (!p) return GX_NO_MEMORY;
 	c->y_layout = GX_PLAIN;
@@ -282,7 +282,7 @@ int gx_conv_pack(gx_prog **out, const gx_conv *c, const gx_prog *conv, int threa
 
 int gx_conv_backward(gx_prog **out, gx_conv *c, int want_x, int want_w, int threads) {
 	*out = 0;
-	if (c->winograd) return GX_NOT_IMPLEMENTED;
+	if (c->winograd || c->type != GX_FLOAT) return GX_NOT_IMPLEMENTED;
 	gx_prog *p = *out = prepare(run_backward, c, threads);
 	if (!p) return GX_NO_MEMORY;
 	p->want_x = want_x, p->want_w = want_w;

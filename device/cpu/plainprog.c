@@ -2,6 +2,8 @@
 
 #include "plainprog.h"
 
+#include "matmul.h"
+
 #include "gx.h"
 #include "poolprog.h"
 
@@ -80,7 +82,10 @@ static int run_reorder(const gx_prog *p, void *const *ptrs, char *scratch) {
 	return 0;
 }
 
-int gx_reorder(gx_prog **out, int axes, const int64_t *dims, int from, int to, int threads) {
+int gx_reorder(gx_prog **out, int type, int axes, const int64_t *dims, int from, int to,
+	int threads) {
+	*out = 0;
+	if (type != GX_FLOAT) return GX_NOT_IMPLEMENTED;
 	gx_prog *p = *out = gx_prog_new(run_reorder, threads);
 	if (!p) return GX_NO_MEMORY;
 	p->x = (gx_array){dims[0], dims[1], 1};
@@ -97,8 +102,10 @@ static int run_pool(const gx_prog *p, void *const *ptrs, char *scratch) {
 	return 0;
 }
 
-int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout,
-	int choose_y, int threads) {
+int gx_pool_program(gx_prog **out, const gx_pool *c, int type, int64_t channels, int axes,
+	int layout, int choose_y, int threads) {
+	*out = 0;
+	if (type != GX_FLOAT) return GX_NOT_IMPLEMENTED;
 	gx_prog *p = *out = gx_prog_new(run_pool, threads);
 	if (!p) return GX_NO_MEMORY;
 	p->pool = *c;
@@ -109,4 +116,10 @@ int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes,
 	gx_prog_take(p, most); // x and y, in equal halves
 	gx_prog_take(p, most);
 	return 0;
+}
+
+// Products of narrow numbers are the library's.
+int gx_matmul_program(gx_prog **out, const gx_matmul *g, int threads) {
+	*out = 0;
+	return GX_NOT_IMPLEMENTED;
 }

@@ -11,7 +11,11 @@ package cpu
 */
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"gomx/dtype"
+)
 
 // PoolType says which function pooling applies to the elements of a window.
 type PoolType int
@@ -31,7 +35,9 @@ type PoolSpec struct {
 	In, Out, Kernel, Stride, Pad []int
 	IncludePad                   bool // averages count padding
 	P                            int  // exponent of PoolLp: 1, 2 or 3
-	Threads                      int
+	// of the elements, for a PoolProgram: Float32, which is the zero value, or BFloat16
+	DType   dtype.Type
+	Threads int
 }
 
 // Pool is a pooling ready to run.

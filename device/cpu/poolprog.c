@@ -5,8 +5,8 @@
 #include "dnnprog.h"
 #include "gx.h"
 
-int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout,
-	int choose_y, int threads) {
+int gx_pool_program(gx_prog **out, const gx_pool *c, int type, int64_t channels, int axes,
+	int layout, int choose_y, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
 	int lead = 3 - axes;
@@ -24,9 +24,9 @@ int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes,
 	                                             : dnnl_pooling_avg_exclude_padding;
 	gx_md mx, my, plain;
 	dnnl_primitive_desc_t pd;
-	GX_TRY(gx_prog_md(p, &mx, axes + 2, x, gx_layout_tag(layout, axes)));
-	GX_TRY(gx_prog_md(p, &my, axes + 2, y, gx_layout_tag(layout, axes)));
-	GX_TRY(gx_prog_md(p, &plain, axes + 2, y, gx_layout_tag(choose_y ? layout : GX_PLAIN, axes)));
+	GX_TRY(gx_prog_md(p, &mx, type, axes + 2, x, gx_layout_tag(layout, axes)));
+	GX_TRY(gx_prog_md(p, &my, type, axes + 2, y, gx_layout_tag(layout, axes)));
+	GX_TRY(gx_prog_md(p, &plain, type, axes + 2, y, gx_layout_tag(choose_y ? layout : GX_PLAIN, axes)));
 #if DNNL_VERSION_MAJOR >= 3
 	GX_TRY(dnnl_pooling_forward_primitive_desc_create(&pd, gx_engine(), dnnl_forward_inference, alg,
 		mx, my, stride, kernel, dilate, pad,

@@ -19,8 +19,8 @@ type PoolProgram struct{ *Program }
 func NewPoolProgram(s PoolSpec, channels int, l Layout, keep bool) (PoolProgram, error) {
 	var prog *C.gx_prog
 	k := NewPool(s)
-	code := C.gx_pool_program(&prog, &k.p, C.int64_t(channels), C.int(len(s.In)), C.int(l),
-		boolInt(keep), C.int(s.Threads))
+	code := C.gx_pool_program(&prog, &k.p, C.int(elementType(s.DType)), C.int64_t(channels),
+		C.int(len(s.In)), C.int(l), boolInt(keep), C.int(s.Threads))
 	p, err := newProgram("pooling", prog, code)
 	return PoolProgram{p}, err
 }

@@ -7,7 +7,7 @@
 
 // Pointers of a run: x in a layout, y in the same one when choose_y is set and plain otherwise.
 // Maxima and averages only.
-int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout,
-	int choose_y, int threads);
+int gx_pool_program(gx_prog **out, const gx_pool *c, int type, int64_t channels, int axes,
+	int layout, int choose_y, int threads);
 
 #endif

@@ -60,16 +60,25 @@ gx_prog *gx_prog_new(int threads) {
 
 dnnl_primitive_attr_t gx_prog_attr(gx_prog *p) { return p->attr; }
 
-// new_md makes a description on the heap; null where oneDNN refuses it or memory is short.
-static gx_md new_md(int n, const int64_t *dims, int tag, int *err) {
-	dnnl_dims_t d;
-	for (int i = 0; i < n; i++) d[i] = dims[i];
+static const dnnl_data_type_t types[] = {[GX_FLOAT] = dnnl_f32, [GX_BFLOAT] = dnnl_bf16};
+
+// new_md makes a description on the heap, by strides where they are given and else by a tag; null
+// where oneDNN refuses it or memory is short.
+static gx_md new_md(dnnl_data_type_t type, int n, const int64_t *dims, const int64_t *strides,
+	int tag, int *err) {
+	dnnl_dims_t d, s;
+	for (int i = 0; i < n; i++) d[i] = dims[i], s[i] = strides ? strides[i] : 0;
 #if DNNL_VERSION_MAJOR >= 3
 	dnnl_memory_desc_t m = 0;
-	*err = dnnl_memory_desc_create_with_tag(&m, n, d, dnnl_f32, (dnnl_format_tag_t)tag);
+	*err = strides ? dnnl_memory_desc_create_with_strides(&m, n, d, type, s)
+		: dnnl_memory_desc_create_with_tag(&m, n, d, type, (dnnl_format_tag_t)tag);
 #else
 	dnnl_memory_desc_t *m = malloc(sizeof *m);
-	*err = m ? (int)dnnl_memory_desc_init_by_tag(m, n, d, dnnl_f32, (dnnl_format_tag_t)tag) : dnnl_out_of_memory;
+	if (!m)
+		*err = dnnl_out_of_memory;
+	else
+		*err = (int)(strides ? dnnl_memory_desc_init_by_strides(m, n, d, type, s)
+			: dnnl_memory_desc_init_by_tag(m, n, d, type, (dnnl_format_tag_t)tag));
 	if (!*err) return m;
 	free(m);
 	m = 0;
@@ -85,11 +94,49 @@ static void free_md(gx_md m) {
 #endif
 }
 
-int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag) {
+static int own_md(gx_prog *p, gx_md *md, gx_md m, int err) {
+	if (!err) p->md[p->owned_md++] = *md = m;
+	return err;
+}
+
+int gx_prog_md(gx_prog *p, gx_md *md, int type, int n, const int64_t *dims, int tag) {
 	if (p->owned_md == MAX_OWNED) return dnnl_out_of_memory;
 	int err;
-	gx_md m = new_md(n, dims, tag, &err);
-	if (!err) p->md[p->owned_md++] = *md = m;
+	gx_md m = new_md(types[type], n, dims, 0, tag, &err);
+	return own_md(p, md, m, err);
+}
+
+int gx_prog_strided_md(gx_prog *p, gx_md *md, int type, int n, const int64_t *dims,
+	const int64_t *strides) {
+	if (p->owned_md == MAX_OWNED) return dnnl_out_of_memory;
+	int err;
+	gx_md m = new_md(types[type], n, dims, strides, 0, &err);
+	return own_md(p, md, m, err);
+}
+
+static int append_sum(dnnl_post_ops_t ops, float scale) {
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_post_ops_append_sum(ops, scale, 0, dnnl_data_type_undef);
+#else
+	return dnnl_post_ops_append_sum(ops, scale);
+#endif
+}
+
+static int append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t alg, float alpha) {
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_post_ops_append_eltwise(ops, alg, alpha, 0.0f);
+#else
+	return dnnl_post_ops_append_eltwise(ops, 1.0f, alg, alpha, 0.0f);
+#endif
+}
+
+// set_post gives p->post the operations, which it frees.
+static int set_post(gx_prog *p, dnnl_post_ops_t ops, dnnl_primitive_attr_t *attr) {
+	int err = dnnl_primitive_attr_create(&p->post);
+	if (!err) err = dnnl_primitive_attr_set_scratchpad_mode(p->post, dnnl_scratchpad_mode_user);
+	if (!err) err = dnnl_primitive_attr_set_post_ops(p->post, ops);
+	*attr = p->post;
+	dnnl_post_ops_destroy(ops);
 	return err;
 }
 
@@ -97,21 +144,23 @@ int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr) {
 	*attr = p->attr;
 	if (!add && !relu) return 0;
 	dnnl_post_ops_t ops;
-	int err = dnnl_primitive_attr_create(&p->post);
-	if (!err) err = dnnl_primitive_attr_set_scratchpad_mode(p->post, dnnl_scratchpad_mode_user);
-	if (err) return err;
-	*attr = p->post;
-	if ((err = dnnl_post_ops_create(&ops))) return err;
-#if DNNL_VERSION_MAJOR >= 3
-	if (add) err = dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
-	if (relu && !err) err = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0.0f, 0.0f);
-#else
-	if (add) err = dnnl_post_ops_append_sum(ops, 1.0f);
-	if (relu && !err) err = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
-#endif
-	if (!err) err = dnnl_primitive_attr_set_post_ops(p->post, ops);
-	dnnl_post_ops_destroy(ops);
-	return err;
+	GX_TRY(dnnl_post_ops_create(&ops));
+	int err = add ? append_sum(ops, 1.0f) : 0;
+	if (relu && !err) err = append_eltwise(ops, dnnl_eltwise_relu, 0.0f);
+	int set = set_post(p, ops, attr);
+	return err ? err : set;
+}
+
+int gx_prog_scale(gx_prog *p, float alpha, float beta, int relu, dnnl_primitive_attr_t *attr) {
+	*attr = p->attr;
+	if (alpha == 1.0f && beta == 0.0f && !relu) return 0;
+	dnnl_post_ops_t ops;
+	GX_TRY(dnnl_post_ops_create(&ops));
+	int err = alpha != 1.0f ? append_eltwise(ops, dnnl_eltwise_linear, alpha) : 0;
+	if (beta != 0.0f && !err) err = append_sum(ops, beta);
+	if (relu && !err) err = append_eltwise(ops, dnnl_eltwise_relu, 0.0f);
+	int set = set_post(p, ops, attr);
+	return err ? err : set;
 }
 
 static const int layout_tags[GX_LAYOUTS][4] = {
@@ -123,12 +172,22 @@ static const int layout_tags[GX_LAYOUTS][4] = {
 
 int gx_layout_tag(int layout, int axes) { return layout_tags[layout][axes]; }
 
+static dnnl_data_type_t type_of(gx_md md) {
+#if DNNL_VERSION_MAJOR >= 3
+	dnnl_data_type_t type = dnnl_f32;
+	dnnl_memory_desc_query(md, dnnl_query_data_type, &type);
+	return type;
+#else
+	return md->data_type;
+#endif
+}
+
 int gx_layout_of(gx_md md, int n, const int64_t *dims) {
 	int got = -1;
 	for (int i = 0; i < GX_LAYOUTS && got < 0; i++) {
 		if ((i == GX_BLOCK8 && dims[1] % 8) || (i == GX_BLOCK16 && dims[1] % 16)) continue;
 		int err;
-		gx_md m = new_md(n, dims, layout_tags[i][n - 2], &err);
+		gx_md m = new_md(type_of(md), n, dims, 0, layout_tags[i][n - 2], &err);
 		if (err) return -1;
 		if (dnnl_memory_desc_equal(m, md)) got = i;
 		free_md(m);
@@ -243,12 +302,13 @@ int gx_prog_copy(gx_prog *p, gx_md from, gx_place at, gx_md to, gx_place into) {
 	return err;
 }
 
-int gx_reorder(gx_prog **out, int axes, const int64_t *dims, int from, int to, int threads) {
+int gx_reorder(gx_prog **out, int type, int axes, const int64_t *dims, int from, int to,
+	int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
 	gx_md a, b;
-	int err = gx_prog_md(p, &a, axes + 2, dims, gx_layout_tag(from, axes));
-	if (!err) err = gx_prog_md(p, &b, axes + 2, dims, gx_layout_tag(to, axes));
+	int err = gx_prog_md(p, &a, type, axes + 2, dims, gx_layout_tag(from, axes));
+	if (!err) err = gx_prog_md(p, &b, type, axes + 2, dims, gx_layout_tag(to, axes));
 	return err ? err : reorder(p, a, (gx_place){0, 0}, b, (gx_place){1, 0});
 }
 

@@ -14,9 +14,13 @@ enum { GX_PROG_PTRS = 6 };
 // run fastest.
 enum { GX_PLAIN, GX_LAST, GX_BLOCK8, GX_BLOCK16, GX_LAYOUTS };
 
+// Element types of arrays in programs. Sums of bfloat16 numbers are float32 inside.
+enum { GX_FLOAT, GX_BFLOAT };
+
 // gx_reorder makes the program that copies an array from one layout (pointer 0) to another (pointer
 // 1).
-int gx_reorder(gx_prog **out, int axes, const int64_t *dims, int from, int to, int threads);
+int gx_reorder(gx_prog **out, int type, int axes, const int64_t *dims, int from, int to,
+	int threads);
 
 // gx_prog_packed_bytes is the size of the form of an operand that another program prepares;
 // gx_prog_packed_equal says whether both take weights in the same form.

@@ -19,7 +19,7 @@ func init() {
 }
 
 // convSpec describes the convolution of data to output; ok is false when there is nothing to
-// compute.
+// compute, or operands are neither all float32 nor all bfloat16.
 func (p ConvolutionParams) convSpec(data, output dtype.Shape, a *op.Args) (s cpu.ConvSpec,
 	ok bool) {
 	axes := len(p.Kernel)
@@ -36,17 +36,19 @@ func (p ConvolutionParams) convSpec(data, output dtype.Shape, a *op.Args) (s cpu
 		Bias: !p.NoBias, Train: a.Train}
 	taps := float64(data[1]/p.NumGroup) * float64(dtype.Shape(p.Kernel).Size())
 	s.Threads = attach.Threads(a, device.Work{Flops: 2 * taps * float64(output.Size())})
-	return s, data.Size() > 0 && output.Size() > 0
+	s.DType = a.In[0].DType
+	served := float32s(a) || all(a, dtype.BFloat16) && cpu.HasBFloat16()
+	return s, served && data.Size() > 0 && output.Size() > 0
 }
 
 func convC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	s, ok := p.convSpec(a.In[0].Shape, a.Out[0].Shape, a)
-	if !ok || !attach.Float32(a) {
+	if !ok || !attach.AllOf(s.DType, a.In) || !attach.AllOf(s.DType, a.Out) {
 		return nil, op.ErrUnsupported
 	}
 	k, err := cpu.NewConv(s)
 	if err != nil {
-		return nil, err
+		return nil, refused(s.DType, err)
 	}
 	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(),
 		Run: func(c *op.Call) error {
@@ -60,7 +62,7 @@ func convC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 
 func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	s, ok := p.convSpec(a.In[1].Shape, a.In[0].Shape, a)
-	if !ok || !float32s(a) || a.In[2].Layout != nil {
+	if !ok || a.In[2].Layout != nil {
 		return nil, op.ErrUnsupported
 	}
 	if s.DY, ok = memoryOf(a.In[0]); !ok {
@@ -73,13 +75,13 @@ func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	s.AnyDX = s.Blocked && a.Chooses(0) || onePixel(a.In[1].Shape)
 	// The bias alone is wanted rarely enough to compute the weight's gradient along with it.
 	wantW := a.Needs(1) || s.Bias && a.Needs(2)
-	s.Winograd = s.Blocked && FusedConvolutionOf(p).SuitsWinograd(a.In[1].Shape, a.In[0].Shape)
+	s.Winograd = s.Blocked && s.DType == dtype.Float32 && FusedConvolutionOf(p).SuitsWinograd(a.In[1].Shape, a.In[0].Shape)
 	k, err := newConvGrad(s, a.Needs(0), wantW)
 	if err != nil {
-		return nil, err
+		return nil, refused(s.DType, err)
 	}
 	w := newSpare(k.Scratch(), wantW && !a.Needs(1), a.Out[1].Bytes)
-	b := newSpare(w.end, s.Bias && wantW && !a.Needs(2), 4*s.OutChannels)
+	b := newSpare(w.end, s.Bias && wantW && !a.Needs(2), s.DType.Size()*s.OutChannels)
 	out := slices.Clone(a.Out)
 	if !onePixel(a.In[1].Shape) {
 		out[0] = inLayout(out[0], k.DX)

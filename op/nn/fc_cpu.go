@@ -13,8 +13,19 @@ import (
 )
 
 func init() {
-	attach.TierC(FullyConnected, fcC)
-	attach.TierC(FullyConnectedGrad, fcGradC)
+	attach.TierC(FullyConnected, func(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
+		if attach.BFloat16(a) {
+			return narrowFC(p, false, a)
+		}
+		return fcC(p, a)
+	})
+	attach.TierC(FullyConnectedGrad, func(_ FullyConnectedParams, a *op.Args) (*op.Prepared,
+		error) {
+		if attach.BFloat16(a) {
+			return narrowFCGrad(a)
+		}
+		return fcGradC(a)
+	})
 }
 
 // fcWork is the cost of one product.
@@ -38,7 +49,65 @@ func fcC(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 	}}, nil
 }
 
-func fcGradC(_ FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
+// narrowFC is the layer for bfloat16.
+func narrowFC(p FullyConnectedParams, relu bool, a *op.Args) (*op.Prepared, error) {
+	rows, inputs, outputs := fcExtents(a.In[1].Shape, a.Out[0].Shape)
+	threads := attach.Threads(a, fcWork(rows, inputs, outputs))
+	s := cpu.Gemm{M: rows, N: outputs, K: inputs, TransB: true, Alpha: 1, Threads: threads}.
+		Narrow(1, dtype.BFloat16)
+	s.Bias, s.ReLU = !p.NoBias, relu
+	var list attach.Products
+	err := list.Add(s, func(c *op.Call) (out, x, w, bias unsafe.Pointer) {
+		if s.Bias {
+			bias = c.In[2].Data
+		}
+		return c.Out[0].Data, c.In[0].Data, c.In[1].Data, bias
+	})
+	return list.Prepared(threads), err
+}
+
+// narrowFCGrad computes the gradients of bfloat16 arrays. The gradient of the bias is a sum over
+// float32 copies.
+func narrowFCGrad(a *op.Args) (*op.Prepared, error) {
+	rows, inputs, outputs := fcExtents(a.In[2].Shape, a.In[0].Shape)
+	threads := attach.Threads(a, fcWork(rows, inputs, outputs))
+	dx := cpu.Gemm{M: rows, N: inputs, K: outputs, Alpha: 1, Threads: threads}
+	dw := cpu.Gemm{M: outputs, N: inputs, K: rows, TransA: true, Alpha: 1, Threads: threads}
+	var list attach.Products
+	if err := list.Add(dx.Narrow(1, dtype.BFloat16), func(c *op.Call) (out, x, y,
+		bias unsafe.Pointer) {
+		return c.Out[0].Data, c.In[0].Data, c.In[2].Data, nil
+	}); err != nil {
+		return nil, err
+	}
+	if err := list.Add(dw.Narrow(1, dtype.BFloat16), func(c *op.Call) (out, x, y,
+		bias unsafe.Pointer) {
+		return c.Out[1].Data, c.In[0].Data, c.In[1].Data, nil
+	}); err != nil {
+		return nil, err
+	}
+	k := list.Prepared(threads)
+	if len(a.Out) < 3 || !a.Needs(2) {
+		return k, nil
+	}
+	db := cpu.NewReduce(cpu.Sum, dtype.Shape{rows, outputs}, []bool{true, false}, 1, threads)
+	wide, _ := cpu.NewCast(dtype.Float32, dtype.BFloat16, threads)
+	back, _ := cpu.NewCast(dtype.BFloat16, dtype.Float32, 1)
+	at := func(floats int) int { return (4*floats + 63) &^ 63 }
+	sum := at(rows * outputs)
+	rest := sum + at(outputs)
+	k.Scratch = max(k.Scratch, rest+db.Scratch())
+	return after(k, func(c *op.Call) {
+		if c.Out[2].Data == nil {
+			return
+		}
+		wide.Run(c.Scratch, c.In[0].Data, rows*outputs)
+		db.Run(unsafe.Add(c.Scratch, sum), c.Scratch, unsafe.Add(c.Scratch, rest))
+		back.Run(c.Out[2].Data, unsafe.Add(c.Scratch, sum), outputs)
+	}), nil
+}
+
+func fcGradC(a *op.Args) (*op.Prepared, error) {
 	if !attach.Float32(a) {
 		return nil, op.ErrUnsupported
 	}

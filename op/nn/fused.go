@@ -81,6 +81,7 @@ type FoldBatchNormParams struct {
 	Eps        op.Opt[float64] `op:"eps" default:"0.001" doc:"added to the variance"`
 	NoFixGamma bool            `op:"fix_gamma,not" doc:"treat gamma as one"`
 	NoBias     bool            `op:"no_bias" doc:"the layer has no bias"`
+	Narrow     bool            `op:"narrow" doc:"give weight and bias in bfloat16"`
 }
 
 // FoldBatchNorm makes of a layer's weight and bias and of the batch norm that follows the weight
@@ -137,11 +138,19 @@ func init() {
 			Layouts: true,
 			NoGrad:  "it exists in inference only",
 		},
-		Inputs:    foldInputs,
-		Outputs:   func(FoldBatchNormParams) []string { return []string{"weight", "bias"} },
-		Infer:     inferFold,
-		InferType: op.FloatType[FoldBatchNormParams],
-		Ref:       foldRef,
+		Inputs:  foldInputs,
+		Outputs: func(FoldBatchNormParams) []string { return []string{"weight", "bias"} },
+		Infer:   inferFold,
+		InferType: func(p FoldBatchNormParams, in, out []dtype.Type) error {
+			if !p.Narrow {
+				return op.FloatType(p, in, out)
+			}
+			for i := range out {
+				out[i] = dtype.BFloat16
+			}
+			return op.FloatType(p, in, nil)
+		},
+		Ref: foldRef,
 	})
 }
 

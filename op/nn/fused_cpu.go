@@ -23,6 +23,9 @@ func init() {
 	})
 	attach.TierC(FusedFullyConnected, func(p FusedFullyConnectedParams, a *op.Args) (*op.Prepared,
 		error) {
+		if attach.BFloat16(a) {
+			return narrowFC(p.plain(), true, a)
+		}
 		k, err := fcC(p.plain(), a)
 		if err != nil {
 			return nil, err
@@ -77,7 +80,7 @@ func inLayout(d op.Desc, l cpu.Layout) op.Desc {
 
 func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, error) {
 	s, ok := p.plain().convSpec(a.In[0].Shape, a.Out[0].Shape, a)
-	if !ok || !float32s(a) {
+	if !ok {
 		return nil, op.ErrUnsupported
 	}
 	s.Add, s.ReLU, s.AnyY, s.Packed = add > 0, p.ReLU, a.Chooses(0), a.Chooses(0) && !a.Train
@@ -90,7 +93,7 @@ func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, er
 		}
 	}
 	s.Blocked = (p.Blocked || a.Train) && s.AnyY && cpu.HasBlocks()
-	s.Winograd = s.Blocked && (p.Winograd || a.Train &&
+	s.Winograd = s.Blocked && s.DType == dtype.Float32 && (p.Winograd || a.Train &&
 		p.SuitsWinograd(a.In[0].Shape, a.Out[0].Shape))
 	k, err := summing(&s)
 	if s.Winograd && (err != nil || k.Scratch() > winogradScratch) {
@@ -98,7 +101,7 @@ func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, er
 		k, err = summing(&s)
 	}
 	if err != nil {
-		return nil, err
+		return nil, refused(s.DType, err)
 	}
 	f := fusedConv{spec: s, add: add, in: append([]op.Desc{}, a.In...), out: inLayout(a.Out[0],
 		k.Y)}
@@ -118,11 +121,23 @@ func summing(s *cpu.ConvSpec) (cpu.Conv, error) {
 	return cpu.NewConv(*s)
 }
 
+// refused is the error for a kernel that the library has not made: for bfloat16, of which it lacks
+// many, the operands are converted to float32 instead.
+func refused(t dtype.Type, err error) error {
+	if t == dtype.BFloat16 {
+		return op.ErrUnsupported
+	}
+	return err
+}
+
 // float32s reports whether all operands are float32, in any layout.
-func float32s(a *op.Args) bool {
+func float32s(a *op.Args) bool { return all(a, dtype.Float32) }
+
+// all reports whether all operands are of one type, in any layout.
+func all(a *op.Args, t dtype.Type) bool {
 	for _, list := range [][]op.Desc{a.In, a.Out} {
 		for i := range list {
-			if list[i].DType != dtype.Float32 {
+			if list[i].DType != t {
 				return false
 			}
 		}

@@ -131,10 +131,12 @@ func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 func poolBlockedC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	x, y := a.In[0].Shape, a.Out[0].Shape
 	l, ok := layoutOf(a.In[0])
-	if !ok || !float32s(a) || a.Out[0].Layout != nil || x.Size() == 0 || y.Size() == 0 {
+	if !ok || !float32s(a) && !all(a, dtype.BFloat16) || a.Out[0].Layout != nil || x.Size() == 0 ||
+		y.Size() == 0 {
 		return nil, op.ErrUnsupported
 	}
 	s, err := poolSpec(p, a, x, y)
+	s.DType = a.In[0].DType
 	if err != nil || s.Type != cpu.PoolMax && s.Type != cpu.PoolAvg {
 		return nil, op.ErrUnsupported
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gomx/device"
 	"gomx/device/cpu"
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/attach"
 )
@@ -17,7 +18,7 @@ func init() {
 }
 
 func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-	if !float32s(a) {
+	if !float32s(a) && !all(a, dtype.BFloat16) {
 		return nil, op.ErrUnsupported
 	}
 	from, ok := layoutOf(a.In[0])
@@ -35,7 +36,7 @@ func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	threads := attach.Threads(a, device.Work{Bytes: 2 * attach.Bytes(a)})
-	k, err := cpu.NewReorder(a.In[0].Shape, from, to, threads)
+	k, err := cpu.NewReorder(a.In[0].DType, a.In[0].Shape, from, to, threads)
 	if err != nil {
 		return nil, err
 	}
@@ -48,31 +49,70 @@ func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 // foldC folds in float32 and, when the weight is wanted in the layout of a convolution, brings it
 // into that from scratch memory.
 func foldC(p FoldBatchNormParams, a *op.Args) (*op.Prepared, error) {
-	if !float32s(a) || !attach.AllOf(a.In[0].DType, a.In) || a.Out[1].Layout != nil {
+	out := dtype.Float32
+	if p.Narrow {
+		out = dtype.BFloat16
+	}
+	if !attach.AllOf(dtype.Float32, a.In) || a.Out[0].DType != out || a.Out[1].DType != out ||
+		a.Out[1].Layout != nil {
 		return nil, op.ErrUnsupported
 	}
 	w, packed := a.Out[0].Layout.(*cpu.Packing)
 	if !packed && a.Out[0].Layout != nil {
 		return nil, op.ErrUnsupported
 	}
-	fold := func(c *op.Call, out []float32) {
-		in := make([][]float32, len(c.In))
-		for i := range in {
-			in[i] = attach.Floats(c.In[i])
-		}
-		foldFloats(p, out, attach.Floats(c.Out[1]), in)
+	if p.Narrow {
+		return foldNarrowC(p, a, w)
 	}
 	if !packed {
-		return attach.Kernel(1, 0, func(c *op.Call) { fold(c, attach.Floats(c.Out[0])) }), nil
+		return attach.Kernel(1, 0, func(c *op.Call) {
+			foldInto(p, c, attach.Floats(c.Out[0]), attach.Floats(c.Out[1]))
+		}), nil
 	}
 	size := a.In[0].Shape.Size()
 	begin := (4*size + 63) / 64 * 64
 	return &op.Prepared{Threads: w.Threads(), Scratch: begin + w.Scratch(), Impls: w.Impls(),
 		Run: func(c *op.Call) error {
 			plain := attach.Scratch(c, begin/4)
-			fold(c, plain[:size])
+			foldInto(p, c, plain[:size], attach.Floats(c.Out[1]))
 			return w.Run(c.Out[0].Data, c.Scratch, unsafe.Add(c.Scratch, begin))
 		}}, nil
+}
+
+// foldNarrowC folds in float32 scratch memory, rounds there, and brings the weight into the layout
+// of a convolution where one is given.
+func foldNarrowC(p FoldBatchNormParams, a *op.Args, w *cpu.Packing) (*op.Prepared, error) {
+	size, channels := a.In[0].Shape.Size(), a.In[1].Shape.Size()
+	round, _ := cpu.NewCast(dtype.BFloat16, dtype.Float32, 1)
+	at := func(begin, bytes int) int { return (begin + bytes + 63) &^ 63 }
+	bias := at(0, 4*size)
+	narrow := at(bias, 4*channels)
+	k := &op.Prepared{Threads: 1, Scratch: narrow}
+	rest := at(narrow, 2*size)
+	if w != nil {
+		k.Threads, k.Scratch, k.Impls = w.Threads(), rest+w.Scratch(), w.Impls()
+	}
+	k.Run = func(c *op.Call) error {
+		plain := attach.Scratch(c, narrow/4)
+		foldInto(p, c, plain[:size], plain[bias/4:bias/4+channels])
+		round.Run(c.Out[1].Data, unsafe.Add(c.Scratch, bias), channels)
+		if w == nil {
+			round.Run(c.Out[0].Data, c.Scratch, size)
+			return nil
+		}
+		round.Run(unsafe.Add(c.Scratch, narrow), c.Scratch, size)
+		return w.Run(c.Out[0].Data, unsafe.Add(c.Scratch, narrow), unsafe.Add(c.Scratch, rest))
+	}
+	return k, nil
+}
+
+// foldInto folds the inputs of a call.
+func foldInto(p FoldBatchNormParams, c *op.Call, weight, bias []float32) {
+	in := make([][]float32, len(c.In))
+	for i := range in {
+		in[i] = attach.Floats(c.In[i])
+	}
+	foldFloats(p, weight, bias, in)
 }
 
 // foldFloats is foldRef for float32; in holds the inputs of FoldBatchNorm.

@@ -23,8 +23,8 @@ var (
 	AmpCast = op.Declare[CastParams]("amp_cast")
 	// AmpMultiCast converts several arrays to one floating-point type.
 	AmpMultiCast = op.Declare[AmpMultiCastParams]("amp_multicast")
-	// castLike converts to the element type of its second input.
-	castLike = op.Declare[op.NoParams]("_cast_like")
+	// CastLike converts to the element type of its second input.
+	CastLike = op.Declare[op.NoParams]("_cast_like")
 )
 
 func init() {
@@ -41,7 +41,7 @@ func init() {
 			return requireType("output", &out[0], p.DType)
 		},
 		Grad: func(g *op.Grad, _ CastParams) []op.Entry {
-			return []op.Entry{castLike.Apply(none, g.Head(0), g.In(0))}
+			return []op.Entry{CastLike.Apply(none, g.Head(0), g.In(0))}
 		},
 		Neutral: op.Always[CastParams],
 		Ref:     func(_ CastParams, c *op.Call) error { return convert(c) },
@@ -61,7 +61,7 @@ func init() {
 	}
 	AmpCast.Define(s)
 	defineAmpMultiCast()
-	castLike.Define(op.Spec[op.NoParams]{
+	CastLike.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Inplace: [][2]int{{0, 0}}},
 		Inputs: Inputs[op.NoParams]("data", "like"),
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
@@ -71,7 +71,7 @@ func init() {
 			return op.SameType(p, in[1:], out)
 		},
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
-			return []op.Entry{castLike.Apply(none, g.Head(0), g.In(0)), {}}
+			return []op.Entry{CastLike.Apply(none, g.Head(0), g.In(0)), {}}
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error { return convert(c) },
 	})
@@ -111,7 +111,7 @@ func defineAmpMultiCast() {
 		Grad: func(g *op.Grad, p AmpMultiCastParams) []op.Entry {
 			in := make([]op.Entry, p.NumOutputs)
 			for i := range in {
-				in[i] = castLike.Apply(none, g.Head(i), g.In(i))
+				in[i] = CastLike.Apply(none, g.Head(i), g.In(i))
 			}
 			return in
 		},

@@ -11,7 +11,7 @@ func init() {
 	for _, h := range []op.Handle[CastParams]{Cast, AmpCast} {
 		attach.TierC(h, func(_ CastParams, a *op.Args) (*op.Prepared, error) { return castC(a) })
 	}
-	attach.TierC(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+	attach.TierC(CastLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return castC(a)
 	})
 }

@@ -14,7 +14,7 @@ func init() {
 			return attach.CUDACast(a)
 		})
 	}
-	attach.CUDA(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+	attach.CUDA(CastLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDACast(a)
 	})
 	attach.CUDA(AmpMultiCast, func(_ AmpMultiCastParams, a *op.Args) (*op.Prepared, error) {

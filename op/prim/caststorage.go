@@ -46,7 +46,7 @@ func init() {
 			return requireType("output", &out[0], p.DType)
 		},
 		Grad: func(g *op.Grad, _ CastParams) []op.Entry {
-			return []op.Entry{castLike.Apply(none, g.Head(0), g.In(0))}
+			return []op.Entry{CastLike.Apply(none, g.Head(0), g.In(0))}
 		},
 		Ref:         func(_ CastParams, c *op.Call) error { return convert(c) },
 		Storage:     op.StoreLike[CastParams],

@@ -91,7 +91,7 @@ func normGrad(g *op.Grad, p NormParams) []op.Entry {
 	e := expandParams{Axis: p.Axis, KeepDims: p.KeepDims}
 	x, y, dy := g.In(0), g.Out(0), g.Head(0)
 	if p.OutDType.IsSet() {
-		y, dy = castLike.Apply(none, y, x), castLike.Apply(none, dy, x)
+		y, dy = CastLike.Apply(none, y, x), CastLike.Apply(none, dy, x)
 	}
 	if p.Ord == 1 {
 		return []op.Entry{mul(expand(e, dy, x), Sign.Apply(none, x))}

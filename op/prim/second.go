@@ -50,4 +50,4 @@ func Adjoint[P any](f func(g *op.Grad, p P, h op.Entry) op.Entry) func(g *op.Gra
 }
 
 // ToType converts e to the element type of like.
-func ToType(e, like op.Entry) op.Entry { return castLike.Apply(none, e, like) }
+func ToType(e, like op.Entry) op.Entry { return CastLike.Apply(none, e, like) }

@@ -1,0 +1,75 @@
+package zoo_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gomx/checkpoint"
+	"gomx/dtype"
+	"gomx/gluon"
+	"gomx/gluon/zoo"
+	"gomx/initializer"
+	nd "gomx/ndarray"
+	"gomx/predict"
+	sym "gomx/symbol"
+)
+
+// narrowError is the most that outputs of a network in bfloat16 may differ from outputs in float32:
+// the norm of the difference by the norm of the outputs.
+const narrowError = 1e-2
+
+// distance returns the norm of got - want, relative to that of want.
+func distance(got, want []float32) float64 {
+	d, n := 0.0, 0.0
+	for i, w := range want {
+		d += float64(got[i]-w) * float64(got[i]-w)
+		n += float64(w) * float64(w)
+	}
+	return math.Sqrt(d / n)
+}
+
+// exported writes a network with new parameters to files and reads them again.
+func exported(t *testing.T, net *gluon.Net, init initializer.Initializer,
+	inputs ...gluon.ExportOption) *checkpoint.Model {
+	t.Helper()
+	prefix := t.TempDir() + "/net"
+	ok(t, net.Init(init))
+	ok(t, net.Export(prefix, 0, inputs...))
+	m, err := checkpoint.Load(prefix, 0)
+	ok(t, err)
+	return m
+}
+
+// TestResNetNarrow compares ResNet-50 in bfloat16 with float32. Its graph converts the image and
+// the result, and nothing between layers.
+func TestResNetNarrow(t *testing.T) {
+	net, err := zoo.Model("resnet50_v1", zoo.Classes(100))
+	ok(t, err)
+	shape := nd.Shape{2, 3, 64, 64}
+	m := exported(t, net, initializer.Xavier{}, gluon.Input("data", shape...))
+	r := rand.New(rand.NewPCG(1, 2))
+	x := make([]float32, shape.Size())
+	for i := range x {
+		x[i] = r.Float32()*2 - 1
+	}
+	out := map[dtype.Type][]float32{}
+	for _, p := range []dtype.Type{dtype.Float32, dtype.BFloat16} {
+		k, err := predict.New(m, predict.Input("data", shape...), predict.Precision(p))
+		ok(t, err)
+		y, err := k.Predict(t.Context(), nd.FromSlice(x, shape...))
+		ok(t, err)
+		out[p], err = y.Float32s()
+		ok(t, err)
+		k.Close()
+	}
+	if d := distance(out[dtype.BFloat16], out[dtype.Float32]); !(d > 0 && d <= narrowError) {
+		t.Errorf("relative distance %v of bfloat16 from float32, want at most %v", d, narrowError)
+	}
+	e, err := sym.Explain(m.Symbol, sym.BindConfig{Precision: dtype.BFloat16,
+		Shapes: map[string]nd.Shape{"data": shape}}, false)
+	ok(t, err)
+	if len(e.Casts) != 2 {
+		t.Errorf("%d conversions of element types, want one at each end: %v", len(e.Casts), e.Casts)
+	}
+}
