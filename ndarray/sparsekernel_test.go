@@ -79,21 +79,30 @@ func matrixProduct(t *testing.T, a, b *nd.Array, transposed bool) []float64 {
 	return out
 }
 
-// checkTable compares the row_sparse gradient of a table with a sum over the ids.
+// checkTable compares row_sparse gradients of a table, of ones and of given numbers, with sums over
+// the ids.
 func checkTable(t *testing.T, r *rand.Rand, typ dtype.Type, rows, n int,
 	same func(what string, got *nd.Array, want []float64)) {
 	t.Helper()
 	w := nd.Zeros(nd.Shape{rows, n}, nd.As(typ))
 	w.AttachGradOf(nd.RowSparse)
-	ids, count := make([]float32, 1+r.IntN(800)), make([]float64, rows*n)
+	ids := make([]float32, 1+r.IntN(800))
+	given := make([]float32, len(ids)*n)
+	count, sums := make([]float64, rows*n), make([]float64, rows*n)
 	for i := range ids {
 		ids[i] = float32(r.IntN(rows))
 		for c := range n {
+			given[i*n+c] = float32(r.IntN(3))
 			count[int(ids[i])*n+c]++
+			sums[int(ids[i])*n+c] += float64(given[i*n+c])
 		}
 	}
-	y := nd.Embedding(nd.FromSlice(ids), autograd.Train().Watch(w), nd.EmbeddingParams{
-		InputDim: rows, OutputDim: n, DType: typ, SparseGrad: true})
-	y.Backward()
+	look := func() *nd.Array {
+		return nd.Embedding(nd.FromSlice(ids), autograd.Train().Watch(w), nd.EmbeddingParams{
+			InputDim: rows, OutputDim: n, DType: typ, SparseGrad: true})
+	}
+	look().Backward()
 	same("gradient of a table", w.Grad(), count)
+	look().Backward(nd.FromSlice(given, len(ids), n).AsType(typ))
+	same("gradient of a table, of given numbers", w.Grad(), sums)
 }

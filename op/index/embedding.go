@@ -20,6 +20,15 @@ var Embedding = op.Declare[EmbeddingParams]("Embedding")
 
 var embeddingGrad = op.Declare[EmbeddingParams]("_backward_Embedding")
 
+// weightGrad returns the gradient of a table whose rows were looked up by data. dy is the gradient
+// of the rows. If it is ones, as at the head of a gradient, a sparse gradient needs no array of it.
+func (p EmbeddingParams) weightGrad(dy, data op.Entry) op.Entry {
+	if p.SparseGrad && dy.Node.Op == prim.OnesLike.Op {
+		return embeddingCount.Apply(p, dy.Node.In[0], data)
+	}
+	return embeddingGrad.Apply(p, dy, data)
+}
+
 func init() {
 	Embedding.Define(op.Spec[EmbeddingParams]{
 		Traits: op.Traits{
@@ -36,7 +45,7 @@ func init() {
 		Infer:     inferEmbedding,
 		InferType: embeddingType,
 		Grad: func(g *op.Grad, p EmbeddingParams) []op.Entry {
-			return []op.Entry{{}, embeddingGrad.Apply(p, g.Head(0), g.In(0))}
+			return []op.Entry{{}, p.weightGrad(g.Head(0), g.In(0))}
 		},
 		Ref: embedding,
 
@@ -50,28 +59,15 @@ func init() {
 		},
 	})
 	embeddingGrad.Define(op.Spec[EmbeddingParams]{
-		Traits: op.Traits{Hidden: true},
-		Inputs: prim.Inputs[EmbeddingParams]("grad", "data"),
-		Infer: func(p EmbeddingParams, in, out []dtype.Shape) error {
-			forward := []dtype.Shape{in[1], out[0]}
-			if err := inferEmbedding(p, forward, in[:1]); err != nil {
-				return err
-			}
-			in[1], out[0] = forward[0], forward[1]
-			return nil
-		},
+		Traits:    op.Traits{Hidden: true},
+		Inputs:    prim.Inputs[EmbeddingParams]("grad", "data"),
+		Infer:     inferEmbeddingGrad,
 		InferType: dataType[EmbeddingParams](0),
 		Grad: func(g *op.Grad, p EmbeddingParams) []op.Entry {
 			return []op.Entry{Embedding.Apply(p, g.In(1), g.Head(0)), {}}
 		},
-		Ref: embeddingBackward,
-		Storage: func(p EmbeddingParams, in []op.Storage) ([]op.Storage, bool) {
-			if p.SparseGrad && op.AllDense(in) {
-				return []op.Storage{op.RowSparse}, true
-			}
-			return []op.Storage{op.Dense}, op.AllDense(in)
-		},
-		Sparse: embeddingGradRows,
+		Ref:     embeddingBackward,
+		Storage: embeddingGradStorage, Sparse: embeddingGradRows,
 	})
 }
 
@@ -93,6 +89,17 @@ func inferEmbedding(p EmbeddingParams, in, out []dtype.Shape) error {
 		return nil
 	}
 	return op.Require("output", &out[0], append(in[0].Clone(), p.OutputDim))
+}
+
+// inferEmbeddingGrad infers shapes of the gradient of a table from the rows that were looked up, or
+// arrays like them, and data.
+func inferEmbeddingGrad(p EmbeddingParams, in, out []dtype.Shape) error {
+	forward := []dtype.Shape{in[1], out[0]}
+	if err := inferEmbedding(p, forward, in[:1]); err != nil {
+		return err
+	}
+	in[1], out[0] = forward[0], forward[1]
+	return nil
 }
 
 // embeddingType makes weight and output have one type: the dtype parameter where nothing else is

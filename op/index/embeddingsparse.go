@@ -42,7 +42,7 @@ func init() {
 			return embeddingType(p.embedding(), in, out)
 		},
 		Grad: func(g *op.Grad, p SparseEmbeddingParams) []op.Entry {
-			return []op.Entry{{}, embeddingGrad.Apply(p.embedding(), g.Head(0), g.In(0))}
+			return []op.Entry{{}, p.embedding().weightGrad(g.Head(0), g.In(0))}
 		},
 		Ref: func(p SparseEmbeddingParams, c *op.Call) error { return embedding(p.embedding(), c) },
 		Storage: func(p SparseEmbeddingParams, in []op.Storage) ([]op.Storage, bool) {
@@ -80,6 +80,14 @@ func embeddingStored(p EmbeddingParams, c *op.Call) error {
 		}
 	})
 	return nil
+}
+
+// embeddingGradStorage is row_sparse where the operator asks for it.
+func embeddingGradStorage(p EmbeddingParams, in []op.Storage) ([]op.Storage, bool) {
+	if p.SparseGrad && op.AllDense(in) {
+		return []op.Storage{op.RowSparse}, true
+	}
+	return []op.Storage{op.Dense}, op.AllDense(in)
 }
 
 // embeddingGradRows computes the gradient of the rows that were looked up: each is the sum of its
