@@ -21,8 +21,7 @@ func (t *Trainer) attach() error {
 		return nil
 	}
 	if t.core.Store() != nil {
-		return fmt.Errorf("parameters have other arrays than before: after the first step with "+
-			"the "+
+		return fmt.Errorf("parameters have other arrays than before: after the first step with the "+
 			"store %s, Init and Cast are too late", t.config.kind.Name)
 	}
 	if err := t.checkRows(); err != nil {
