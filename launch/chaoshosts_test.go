@@ -66,6 +66,9 @@ func drawHostFaults(rng *rand.Rand, scale float64) []hostFault {
 	list := []hostFault{draw()}
 	if rng.IntN(4) == 0 {
 		f := draw()
+		if f.how == "lost" && list[0].how == "lost" {
+			f.how = "killed" // a majority of etcd's members must stay
+		}
 		f.moment, f.after = recovery, time.Duration(rng.Float64()/scale*float64(10*time.Second))
 		list = append(list, f)
 	}

@@ -110,7 +110,9 @@ func (s *supervisor) once(p *supervised) (again bool) {
 		_ = cmd.Process.Kill()
 	}
 	s.mu.Unlock()
+	stop := context.AfterFunc(s.ctx, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait()
+	stop()
 	code := cmd.ProcessState.ExitCode()
 	s.mu.Lock()
 	defer s.mu.Unlock()
