@@ -131,8 +131,8 @@ func matMulToFloat(c *call) []*sym.Symbol {
 }
 
 // dynamicLSTM is an LSTM with weights of integers, whose matrices are transposed and whose scales
-// and zero points follow the inputs of LSTM. Inputs and states are not rounded: the result is
-// nearer to that of the model before it was quantized.
+// and zero points follow the inputs of LSTM. The inputs as a whole, and the states of each step, are
+// rounded to 8 bits of their range before they are multiplied by weights, as ONNX Runtime does.
 func dynamicLSTM(c *call) []*sym.Symbol {
 	if !c.has(8) || !c.has(10) {
 		return c.fail("no scales of the weights, want them as inputs 8 and 10")
@@ -159,8 +159,9 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 		w = sym.BroadcastMul(w, per(6+2*i))
 		in[i] = made(c, sym.SwapAxis(w, sym.SwapAxisParams{Dim1: 1, Dim2: 2}))
 	}
+	in[0] = made(c, rounded(c.x(0)))
 	d := derived(c, in)
-	outs := rnnRows["LSTM"].make(d)
+	outs := recurrence("lstm", 4, lstmActivations, true)(d)
 	if d.err != nil {
 		return c.fail("%w", d.err)
 	}

@@ -149,18 +149,30 @@ func TestQuantizedProducts(t *testing.T) {
 	b = contrib(t, "DynamicQuantizeMatMul", []string{"x", "b", "sb", "zb", "c"}, []string{"y"}, nil,
 		map[string]*nd.Array{"x": x, "b": b.inputs["b"], "sb": b.inputs["sb"],
 			"zb": b.inputs["zb"], "c": b.inputs["c"]})
-	list := b.floats(t, "x")[0]
+	list := eightBits(b.floats(t, "x")[0])
+	near(t, "DynamicQuantizeMatMul", b.run(t)[0], product(func(i int) float64 { return list[i] }, 1))
+}
+
+// eightBits returns numbers as 8 bits of their range stand for them.
+func eightBits(list []float64) []float64 {
 	low, high := 0.0, 0.0
 	for _, v := range list {
 		low, high = min(low, v), max(high, v)
 	}
+	out := make([]float64, len(list))
+	if low == high {
+		return out
+	}
 	scale := (high - low) / 255
 	zero := math.RoundToEven(-low / scale)
-	near(t, "DynamicQuantizeMatMul", b.run(t)[0], product(func(i int) float64 {
-		return rounded(list[i], scale, zero) - zero
-	}, scale))
+	for i, v := range list {
+		out[i] = scale * (rounded(v, scale, zero) - zero)
+	}
+	return out
 }
 
+// TestDynamicQuantizeLSTM compares the states with those of a loop: the inputs as a whole, and the
+// states of each step, are rounded to 8 bits before they are multiplied by weights.
 func TestDynamicQuantizeLSTM(t *testing.T) {
 	r := rand.New(rand.NewPCG(55, 0))
 	const steps, width, size = 3, 2, 2
@@ -176,7 +188,9 @@ func TestDynamicQuantizeLSTM(t *testing.T) {
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	h, cell := make([]float64, size), make([]float64, size)
 	var want []float64
+	v[0] = eightBits(v[0])
 	for step := range steps {
+		h = eightBits(h)
 		gates := make([]float64, 4*size)
 		for g := range gates {
 			gates[g] = v[3][g] + v[3][4*size+g]

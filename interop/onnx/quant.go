@@ -117,20 +117,32 @@ func dequantizeLinear(c *call) []*sym.Symbol {
 
 // dynamicQuantize finds scale and zero point from the range of the data, which includes zero.
 func dynamicQuantize(c *call) []*sym.Symbol {
-	x := c.x(0)
-	all := sym.ReduceParams{}
-	low, high := atMost(sym.Min(x, all), 0), atLeast(sym.Max(x, all), 0)
-	scale := times(sym.BroadcastSub(high, low), 1.0/255)
-	zero := atMost(atLeast(halfEven(sym.BroadcastDiv(sym.Negative(low), scale)), 0), 255)
-	y := cast(atMost(atLeast(sym.BroadcastAdd(halfEven(sym.BroadcastDiv(x, scale)), zero), 0),
-		255), dtype.Uint8)
-	values, err := c.valuesOf([]*sym.Symbol{y, scale, cast(zero, dtype.Uint8)})
+	y, scale, zero := byRange(c.x(0))
+	values, err := c.valuesOf([]*sym.Symbol{cast(y, dtype.Uint8), scale, cast(zero, dtype.Uint8)})
 	if err != nil {
 		return c.fail("%w", err)
 	}
 	values[1].shape, values[2].shape = dtype.Shape{}, dtype.Shape{}
 	c.direct = values
 	return nil
+}
+
+// byRange rounds an array to whole numbers from 0 to 255, of which zero stands for 0: x is about
+// scale·(y - zero). All are of float32; scale and zero have the shape (1).
+func byRange(x *sym.Symbol) (y, scale, zero *sym.Symbol) {
+	all := sym.ReduceParams{}
+	low, high := atMost(sym.Min(x, all), 0), atLeast(sym.Max(x, all), 0)
+	scale = sym.DivScalar(sym.BroadcastSub(high, low), sym.ScalarParams{Scalar: 255})
+	scale = sym.BroadcastAdd(scale, sym.EqualScalar(scale, sym.ScalarParams{})) // 1 for zeros alone
+	zero = atMost(atLeast(halfEven(sym.BroadcastDiv(sym.Negative(low), scale)), 0), 255)
+	y = atMost(atLeast(sym.BroadcastAdd(halfEven(sym.BroadcastDiv(x, scale)), zero), 0), 255)
+	return y, scale, zero
+}
+
+// rounded is an array with the numbers that 8 bits of its range stand for.
+func rounded(x *sym.Symbol) *sym.Symbol {
+	y, scale, zero := byRange(x)
+	return sym.BroadcastMul(sym.BroadcastSub(y, zero), scale)
 }
 
 // shifted is an operand less its zero point, as float32. Vectors of zero points belong to rows of
@@ -148,9 +160,13 @@ func shifted(c *call, i, zero int, column bool) *sym.Symbol {
 	return sym.BroadcastSub(x, s)
 }
 
+// whole32 makes int32 of sums of products of integers that are computed in float32. Algorithms for
+// convolutions leave errors below one half, which a cast alone would cut to the next number below.
+func whole32(s *sym.Symbol) *sym.Symbol { return cast(sym.Rint(s), dtype.Int32) }
+
 func matMulInteger(c *call) []*sym.Symbol {
 	s := c.matMul(shifted(c, 0, 2, false), c.in[0].shape, shifted(c, 1, 3, true), c.in[1].shape)
-	return out(cast(s, dtype.Int32))
+	return out(whole32(s))
 }
 
 // qLinearMatMul has the inputs a, scale, zero, b, scale, zero, scale and zero of the result.
@@ -202,7 +218,7 @@ func convInteger(c *call) []*sym.Symbol {
 	if c.err != nil {
 		return nil
 	}
-	return out(cast(s, dtype.Int32))
+	return out(whole32(s))
 }
 
 // qLinearConv has the inputs x, scale, zero, w, scale, zero, scale and zero of the result, bias.

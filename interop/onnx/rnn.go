@@ -9,10 +9,13 @@ import (
 
 // rnnRows are recurrent layers.
 var rnnRows = map[string]row{
-	"LSTM": {3, recurrent("lstm", 4, []string{"Sigmoid", "Tanh", "Tanh"})},
+	"LSTM": {3, recurrent("lstm", 4, lstmActivations)},
 	"GRU":  {3, recurrent("gru", 3, []string{"Sigmoid", "Tanh"})},
 	"RNN":  {3, recurrent("rnn", 1, []string{"Tanh"})},
 }
+
+// lstmActivations are the usual activations of an LSTM.
+var lstmActivations = []string{"Sigmoid", "Tanh", "Tanh"}
 
 // layer is a recurrent layer while it is imported.
 type layer struct {
@@ -23,10 +26,16 @@ type layer struct {
 	typ                  dtype.Type
 	activations          []string // of one direction
 	clip                 float64
+	rounds               bool // states are rounded to 8 bits before each product
 }
 
 // recurrent makes an importer: gomx's operator where it does the same, steps one by one elsewhere.
 func recurrent(kind string, gates int, usual []string) importer {
+	return recurrence(kind, gates, usual, false)
+}
+
+// recurrence is recurrent; with rounds, states are rounded to 8 bits before they are multiplied.
+func recurrence(kind string, gates int, usual []string, rounds bool) importer {
 	return func(c *call) []*sym.Symbol {
 		w := c.in[1].shape
 		if c.in[0].rank() != 3 || len(w) != 3 || c.in[2].rank() != 3 {
@@ -34,7 +43,7 @@ func recurrent(kind string, gates int, usual []string) importer {
 				c.in[2].shape)
 		}
 		l := &layer{c: c, kind: kind, gates: gates, size: c.in[2].shape[2], width: w[2],
-			passes: w[0], typ: c.in[0].typ, clip: c.float("clip", 0)}
+			passes: w[0], typ: c.in[0].typ, clip: c.float("clip", 0), rounds: rounds}
 		x := c.x(0)
 		l.steps, l.batch = c.in[0].shape[0], c.in[0].shape[1]
 		if c.num("layout", 0) == 1 {
@@ -54,7 +63,7 @@ func recurrent(kind string, gates int, usual []string) importer {
 		}
 		special := kind == "lstm" && c.has(7) || c.num("input_forget", 0) != 0 || c.has(4) ||
 			kind == "gru" && c.num("linear_before_reset", 0) == 0
-		if same && !special && l.clip == 0 && c.text("direction", "forward") != "reverse" &&
+		if same && !special && !rounds && l.clip == 0 && c.text("direction", "forward") != "reverse" &&
 			l.typ == dtype.Float32 {
 			return l.results(l.whole(x))
 		}
@@ -246,6 +255,9 @@ func (l *layer) act(x *sym.Symbol, i, d int) *sym.Symbol {
 func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol) {
 	w, r := l.part(1, d), l.part(2, d)
 	b, rb := l.bias(d, 0), l.bias(d, 1)
+	if l.rounds {
+		h = rounded(h)
+	}
 	in := func(g int) *sym.Symbol { return linear(x, l.gate(w, g), l.gate(b, g)) }
 	rec := func(s *sym.Symbol, g int) *sym.Symbol { return linear(s, l.gate(r, g), l.gate(rb, g)) }
 	both := func(g int) *sym.Symbol { return sym.BroadcastAdd(in(g), rec(h, g)) }
