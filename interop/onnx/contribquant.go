@@ -131,8 +131,8 @@ func matMulToFloat(c *call) []*sym.Symbol {
 }
 
 // dynamicLSTM is an LSTM with weights of integers, whose matrices are transposed and whose scales
-// and zero points follow the inputs of LSTM. The inputs as a whole, and the states of each step, are
-// rounded to 8 bits of their range before they are multiplied by weights, as ONNX Runtime does.
+// and zero points follow the inputs of LSTM. The inputs as a whole, and the states of each step,
+// are rounded to 8 bits of their range before they are multiplied by weights, as ONNX Runtime does.
 func dynamicLSTM(c *call) []*sym.Symbol {
 	if !c.has(8) || !c.has(10) {
 		return c.fail("no scales of the weights, want them as inputs 8 and 10")

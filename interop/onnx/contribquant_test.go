@@ -150,7 +150,8 @@ func TestQuantizedProducts(t *testing.T) {
 		map[string]*nd.Array{"x": x, "b": b.inputs["b"], "sb": b.inputs["sb"],
 			"zb": b.inputs["zb"], "c": b.inputs["c"]})
 	list := eightBits(b.floats(t, "x")[0])
-	near(t, "DynamicQuantizeMatMul", b.run(t)[0], product(func(i int) float64 { return list[i] }, 1))
+	near(t, "DynamicQuantizeMatMul", b.run(t)[0],
+		product(func(i int) float64 { return list[i] }, 1))
 }
 
 // eightBits returns numbers as 8 bits of their range stand for them.

@@ -63,8 +63,8 @@ func recurrence(kind string, gates int, usual []string, rounds bool) importer {
 		}
 		special := kind == "lstm" && c.has(7) || c.num("input_forget", 0) != 0 || c.has(4) ||
 			kind == "gru" && c.num("linear_before_reset", 0) == 0
-		if same && !special && !rounds && l.clip == 0 && c.text("direction", "forward") != "reverse" &&
-			l.typ == dtype.Float32 {
+		if same && !special && !rounds && l.clip == 0 && l.typ == dtype.Float32 &&
+			c.text("direction", "forward") != "reverse" {
 			return l.results(l.whole(x))
 		}
 		return l.results(l.unrolled(x))
