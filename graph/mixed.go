@@ -23,6 +23,8 @@ type Mixed struct {
 	// Entries, gradients are not scaled.
 	Factor, Inverse op.Entry
 	Learned         func(v *op.Node) bool // reports whether the gradient of variable v is wanted
+	// Inside says that Inner operators compute in float32 with bfloat16 operands, as processors do.
+	Inside bool
 	// Kept says that parameters in the narrow type are kept between runs, as inference does.
 	Kept bool
 }
@@ -113,6 +115,19 @@ func (m *mixer) choose(n *op.Node, in []op.Entry) ([]op.Entry, []dtype.Type) {
 			return list, types
 		}
 	}
+	if precision == op.Inner && m.inside() && m.facts.Types[in[0]] == m.Type {
+		list := m.convertParams(n, in)
+		if types, ok := m.types(n, list); ok {
+			return list, types
+		}
+	}
+	if combines[n.Op] && narrow && wide && m.inside() {
+		if list, ok := m.narrowed(n, in); ok {
+			if types, ok := m.types(n, list); ok {
+				return list, types
+			}
+		}
+	}
 	if precision == op.AnyPrecision && narrow {
 		if types, ok := m.types(n, in); ok {
 			return in, types
@@ -123,6 +138,46 @@ func (m *mixer) choose(n *op.Node, in []op.Entry) ([]op.Entry, []dtype.Type) {
 	}
 	types, _ := m.types(n, in)
 	return in, types
+}
+
+// inside reports whether operators between products may keep to bfloat16.
+func (m *mixer) inside() bool { return m.Inside && m.Type == dtype.BFloat16 }
+
+// combines are the operators of two terms or factors that keep to the narrow type where float32 is
+// little of what they read.
+var combines = map[*op.Op]bool{prim.ElemwiseAdd.Op: true, prim.BroadcastAdd.Op: true,
+	prim.BroadcastSub.Op: true, prim.BroadcastMul.Op: true}
+
+// narrowed returns the inputs of n in the narrow type, if that takes no large conversion: if every
+// float32 input exists in the narrow type already, because other operators read it so, or is
+// smaller than the output, such as a mask, which all layers share.
+func (m *mixer) narrowed(n *op.Node, in []op.Entry) ([]op.Entry, bool) {
+	list, out := slices.Clone(in), m.facts.Shapes[n.Entry(0)]
+	for k, e := range in {
+		if m.facts.Types[e] != dtype.Float32 {
+			continue
+		}
+		_, exists := m.forms[form{of: e, to: m.Type, group: groupFor(e, n)}]
+		shape := m.facts.Shapes[e]
+		small := out.Known() && shape.Known() && shape.Size() < out.Size()
+		if e.Node.IsVar() || !exists && !small {
+			return nil, false
+		}
+		list[k] = m.convert(e, m.Type, n, false)
+	}
+	return list, true
+}
+
+// convertParams converts the parameters of n that are float32 to the narrow type.
+func (m *mixer) convertParams(n *op.Node, in []op.Entry) []op.Entry {
+	list, args := slices.Clone(in), n.Op.Inputs(n.Params)
+	for k, e := range in {
+		if k < len(args) && args[k].Role == op.Param && m.facts.Types[e] == dtype.Float32 &&
+			!n.Mutates(k) {
+			list[k] = m.convert(e, m.Type, n, m.Kept)
+		}
+	}
+	return list
 }
 
 // types infers the types of n's outputs; ok is false when it does not take the inputs.

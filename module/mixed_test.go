@@ -20,10 +20,10 @@ import (
 	sym "gomx/symbol"
 )
 
-// digitsNet is a small convolutional network for images of 8×8.
+// digitsNet is a small convolutional network for images of 8×8, with channels that fill blocks.
 func digitsNet() *sym.Symbol {
 	x := sym.Convolution(sym.Var("data"), sym.ConvolutionParams{Kernel: []int{3, 3},
-		Pad: []int{1, 1}, NumFilter: 8}, sym.Name("conv"))
+		Pad: []int{1, 1}, NumFilter: 32}, sym.Name("conv"))
 	x = sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true}, sym.Name("bn"))
 	x = sym.Activation(x, sym.ActivationParams{ActType: "relu"}, sym.Name("relu"))
 	x = sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}},

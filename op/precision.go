@@ -12,6 +12,10 @@ const (
 	// Wide operators compute in float32, because they leave the range of narrow types or add up
 	// many small numbers.
 	Wide
+	// Inner operators are Wide, but their kernels on processors compute in float32 whatever the
+	// type of their operands is: bfloat16 arrays, which have the range of float32, need no
+	// conversion around them.
+	Inner
 )
 
 // PrecisionOf returns the precision under the given normalized parameters.

@@ -73,3 +73,49 @@ func TestResNetNarrow(t *testing.T) {
 		t.Errorf("%d conversions of element types, want one at each end: %v", len(e.Casts), e.Casts)
 	}
 }
+
+// TestBERTNarrow compares BERT in bfloat16 with float32. More layers do not convert more between
+// element types.
+func TestBERTNarrow(t *testing.T) {
+	casts := map[int]int{}
+	for _, layers := range []int{2, 4} {
+		bert := zoo.NewBERT(zoo.BERTConfig{Vocab: 50, Units: 128, Heads: 4, Layers: layers,
+			NoTokenTypes: true, NoPooler: true, NoDecoder: true})
+		words, lengths := nd.Shape{2, 12}, nd.Shape{2}
+		m := exported(t, bert.Net(), initializer.Normal{Sigma: 0.05},
+			gluon.Input("words", words...), gluon.Input("lengths", lengths...))
+		x := make([]float32, words.Size())
+		for i := range x {
+			x[i] = float32(i * 7 % 50)
+		}
+		out := map[dtype.Type][]float32{}
+		for _, p := range []dtype.Type{dtype.Float32, dtype.BFloat16} {
+			k, err := predict.New(m, predict.Input("words", words...),
+				predict.Input("lengths", lengths...), predict.Precision(p))
+			ok(t, err)
+			y, err := k.Predict(t.Context(), nd.FromSlice(x, words...),
+				nd.FromSlice([]float32{12, 7}, 2))
+			ok(t, err)
+			out[p], err = y.Float32s()
+			ok(t, err)
+			k.Close()
+		}
+		if d := distance(out[dtype.BFloat16], out[dtype.Float32]); !(d > 0 && d <= narrowError) {
+			t.Errorf("%d layers: relative distance %v of bfloat16 from float32, want at most %v",
+				layers, d, narrowError)
+		}
+		shapes := map[string]nd.Shape{"words": words, "lengths": lengths}
+		for name, a := range m.Args {
+			shapes[name] = a.Shape()
+		}
+		e, err := sym.Explain(m.Symbol, sym.BindConfig{Precision: dtype.BFloat16, Shapes: shapes},
+			false)
+		ok(t, err)
+		casts[layers] = len(e.Casts)
+		t.Logf("%d layers: %d operators, conversions: %v", layers, e.Operators, e.Casts)
+	}
+	if casts[2] != casts[4] || casts[4] > 4 {
+		t.Errorf("conversions of element types by number of layers: %v, want the same, at most 4",
+			casts)
+	}
+}

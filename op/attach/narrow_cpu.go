@@ -30,19 +30,33 @@ type operand struct {
 	from, to cpu.Cast
 }
 
-// widen prepares a kernel for operands of float16 and bfloat16 by converting them.
+// retyped returns d with elements of another type, in the same layout.
+func retyped(d op.Desc, t dtype.Type) op.Desc {
+	layout := d.Layout
+	d = op.Plain(t, d.Shape)
+	d.Layout = layout
+	return d
+}
+
+// sized reports whether a narrow operand lies in a layout whose size is that of the plain one, so
+// that a conversion of all elements keeps the layout.
+func sized(d op.Desc) bool {
+	_, ok := d.Layout.(cpu.Layout)
+	return narrow(d.DType) && (ok || d.Layout == nil)
+}
+
+// widen prepares a kernel for operands of float16 and bfloat16 by converting them. A kernel that
+// chooses layouts does so where it chooses some that a conversion keeps.
 func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args) (*op.Prepared, error) {
-	is := func(d op.Desc) bool { return narrow(d.DType) && d.Layout == nil }
-	if !slices.ContainsFunc(a.In, is) && !slices.ContainsFunc(a.Out, is) {
+	if !slices.ContainsFunc(a.In, sized) && !slices.ContainsFunc(a.Out, sized) {
 		return nil, op.ErrUnsupported
 	}
 	wide := *a
-	wide.Free = nil // what is converted back lies plainly
 	wide.In, wide.Out = slices.Clone(a.In), slices.Clone(a.Out)
 	for _, list := range [][]op.Desc{wide.In, wide.Out} {
 		for i, d := range list {
-			if is(d) {
-				list[i] = op.Plain(dtype.Float32, d.Shape)
+			if sized(d) {
+				list[i] = retyped(d, dtype.Float32)
 			}
 		}
 	}
@@ -51,15 +65,52 @@ func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args) (*op.Prepare
 		return nil, err
 	}
 	w := &widened{inner: inner, mutates: o.Mutates}
+	k := &op.Prepared{Threads: inner.Threads, Impls: inner.Impls, Run: w.run}
+	var kept bool
+	if k.In, kept = chosen(a.In, inner.In); kept {
+		k.Out, kept = chosen(a.Out, inner.Out)
+	}
+	if !kept {
+		plain := *a
+		plain.Free = nil
+		if a.Free == nil {
+			return nil, op.ErrUnsupported
+		}
+		return widen(o, prepare, p, &plain)
+	}
 	used := (inner.Scratch + 63) &^ 63
-	w.in, used = place(a, a.In, wide.In, used)
-	w.out, used = place(a, a.Out, wide.Out, used)
-	return &op.Prepared{Scratch: used, Threads: inner.Threads, Run: w.run}, nil
+	w.in, used = place(a, k.In, inner.In, wide.In, used)
+	w.out, used = place(a, k.Out, inner.Out, wide.Out, used)
+	k.Scratch = used
+	return k, nil
 }
 
-// place finds memory for the copies of operands from offset used on.
-func place(a *op.Args, list, wide []op.Desc, used int) ([]operand, int) {
+// chosen returns the operands in the layouts in which the kernel for float32 takes or gives them,
+// nil standing for the layouts that they have; ok is false where it wants a narrow operand in a
+// layout that a conversion does not keep.
+func chosen(list, inner []op.Desc) (laid []op.Desc, ok bool) {
+	laid = slices.Clone(list)
+	for i := range inner {
+		if !narrow(list[i].DType) {
+			laid[i] = inner[i]
+			continue
+		}
+		laid[i].Layout = inner[i].Layout
+		if !sized(laid[i]) {
+			return nil, false
+		}
+		laid[i] = retyped(laid[i], list[i].DType)
+	}
+	return laid, true
+}
+
+// place finds memory for the copies of operands from offset used on. The copies lie as the kernel
+// has chosen, or as wide says.
+func place(a *op.Args, list, inner, wide []op.Desc, used int) ([]operand, int) {
 	operands := make([]operand, len(list))
+	if inner != nil {
+		wide = inner
+	}
 	for i, d := range list {
 		x := operand{desc: wide[i], copied: d.DType != wide[i].DType, at: used, n: d.Shape.Size()}
 		if x.copied {

@@ -75,7 +75,7 @@ type normalization[P any] struct {
 func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 	h.Define(op.Spec[P]{
 		Traits: op.Traits{Doc: n.doc, Aliases: n.aliases, Inplace: [][2]int{{0, 0}},
-			Precision: op.Wide, Kind: op.Normalization},
+			Precision: op.Inner, Kind: op.Normalization},
 		Inputs: func(P) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param},
 				{Name: "beta", Role: op.Param}}

@@ -45,7 +45,7 @@ array (batch, heads, n, keys). Length and position have no gradient;
 ` + attentionOnce + `. MXNet has no such operator.`,
 			Random:    true,
 			Once:      attentionOnce,
-			Precision: op.Wide,
+			Precision: op.Inner,
 			Kind:      op.Product,
 		},
 		Inputs:    func(p ScaledAttentionParams) []op.Input { return attentionInputs(p) },

@@ -31,7 +31,7 @@ The mean is taken over the last axis; gamma has one element per position of that
 second output is sqrt(mean(x²) + eps), of the shape of data with the last axis of extent 1. MXNet
 has no such operator. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.`,
 			Inplace:   [][2]int{{0, 0}},
-			Precision: op.Wide,
+			Precision: op.Inner,
 			Kind:      op.Normalization,
 		},
 		Inputs: func(RMSNormParams) []op.Input {

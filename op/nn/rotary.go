@@ -34,7 +34,7 @@ a·sin + b·cos). The elements of pair i are i and i + size/2 of their head, or 
 and 2i + 1. The input position of use_position has one integer for each entry of the first axis.
 MXNet has no such operator. Source: Su et al., RoFormer, 2021.`,
 			Inplace:   [][2]int{{0, 0}},
-			Precision: op.Wide,
+			Precision: op.Inner,
 		},
 		Inputs:    rotaryInputs,
 		Infer:     inferRotary,

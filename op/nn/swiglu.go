@@ -26,7 +26,7 @@ func init() {
 Data of shape (..., 2n) holds a in the first and b in the second half of its last axis; the output
 has shape (..., n). With separate, data is a and the input linear is b. MXNet has no such operator.
 Source: Shazeer, GLU Variants Improve Transformer, 2020.`,
-			Precision: op.Wide,
+			Precision: op.Inner,
 		},
 		Inputs: func(p SwiGLUParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "linear"}}[:1+boolInt(p.Separate)]

@@ -41,6 +41,10 @@ func init() {
 			[]string{"_npx_log_softmax"}, softmaxKind{sign: 1, log: true}},
 	}
 	for _, f := range family {
+		precision := op.Inner
+		if f.kind.log {
+			precision = op.Wide // losses are made of logarithms
+		}
 		f.op.Define(op.Spec[SoftmaxParams]{
 			Traits: op.Traits{
 				Doc: f.doc + " T is the temperature. With use_length, elements behind the length " +
@@ -49,7 +53,7 @@ func init() {
 					"infinite sum.",
 				Aliases:   f.aliases,
 				Inplace:   [][2]int{{0, 0}},
-				Precision: op.Wide,
+				Precision: precision,
 			},
 			Inputs:    func(p SoftmaxParams) []op.Input { return withLength(p, "data") },
 			Infer:     inferSoftmax,
