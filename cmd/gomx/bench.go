@@ -33,6 +33,11 @@ prints the command that installs a missing peer. With --docs FOLDER it updates t
 FOLDER/benchmarks.md and the picture FOLDER/platforms.svg; FOLDER/platforms.json keeps the
 figures, so that a part of them can be measured again.
 
+The suite attention runs BERT-base, and GPT-2 small for a prompt and for further words with a cache
+of keys and values, in float32 and bfloat16, and compares torch and ONNX Runtime (ort), one call of
+each after the other. The peers have the weights of gomx, and compare their outputs with those of
+gomx before they are measured.
+
 The suite sparse-train trains a linear classifier and a factorization machine with a million
 features on three workers and two servers, in gomx and in mxnet, in step and asynchronously. Its
 lines linear and fm compare the faster of both stores; lines that end in .memory have the resident
@@ -53,6 +58,7 @@ line below 0.93 is measured once more at the end, alone.`,
 			"  gomx bench convnets --device cuda --precision bfloat16 --peer torch=PYTHON\n" +
 			"  gomx bench imperative --match dot\n" +
 			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n" +
+			"  gomx bench attention --peer torch=PYTHON --peer ort=PYTHON\n" +
 			"  gomx bench convnets --against ./gomx-old\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 " +
 			"--docs docs",
@@ -77,7 +83,7 @@ line below 0.93 is measured once more at the end, alone.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&peers, "peer", nil,
-		"peer and its Python program: mxnet=PYTHON, torch=, tensorflow= or spark=; may be "+
+		"peer and its Python program: mxnet=PYTHON, torch=, tensorflow=, spark= or ort=; may be "+
 			"repeated, or a list with commas")
 	f.StringVar(&c.Match, "match", "", "part of a name: measure only the workloads whose names "+
 		"contain it")

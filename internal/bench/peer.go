@@ -15,7 +15,7 @@ import (
 
 // Peer is another system, with the Python interpreter that has it installed.
 type Peer struct {
-	Name   string // mxnet, torch, tensorflow or spark
+	Name   string // mxnet, torch, tensorflow, spark or ort, ONNX Runtime
 	Python string
 }
 
@@ -25,10 +25,10 @@ func ParsePeer(s string) (Peer, error) {
 	if name == "tf" {
 		name = "tensorflow"
 	}
-	if !ok || python == "" || !slices.Contains([]string{"mxnet", "torch", "tensorflow", "spark"},
-		name) {
+	if !ok || python == "" || !slices.Contains([]string{"mxnet", "torch", "tensorflow", "spark",
+		"ort"}, name) {
 		return Peer{}, fmt.Errorf("bench: peer %q, want mxnet=PYTHON, torch=PYTHON, "+
-			"tensorflow=PYTHON or spark=PYTHON", s)
+			"tensorflow=PYTHON, spark=PYTHON or ort=PYTHON", s)
 	}
 	return Peer{name, python}, nil
 }

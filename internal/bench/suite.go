@@ -86,6 +86,7 @@ func Suites() []Suite {
 			only: "mxnet", floor: 0.9},
 		{Name: "sparse", Script: "sparse.py", Workloads: sparse, args: peerAndLine,
 			variants: byThreads, floor: 0.9},
+		{Name: "attention", run: runAttention},
 		{Name: "sparse-train", run: runSparseTrain},
 		{Name: "platforms", run: runPlatforms},
 		{Name: "staleness", run: runStaleness},
