@@ -83,7 +83,7 @@ func run(ctx context.Context, text []byte, o options) (held float64, said string
 	}
 	rng := rand.New(rand.NewPCG(1, 0))
 	for step := range o.steps {
-		x, label := batch(words[:cut], o.batch, o.length, func() int { return rng.IntN(cut - o.length) })
+		x, label := batch(words, o.batch, o.length, func() int { return rng.IntN(cut - o.length) })
 		y := loss.SoftmaxCE{}.Forward(net.Forward(autograd.Train().Watch(x)), label)
 		y.Backward()
 		if err := trainer.Step(o.batch); err != nil {
