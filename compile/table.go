@@ -86,6 +86,15 @@ func fused() []*Stage {
 			Reason: "scores and weights of attention grow with the square of the sequence: one " +
 				"operator makes them block by block, and again for the gradient; before the " +
 				"gradient, because the operator has its own"},
+		// Relies on products of integers that nothing else reads, and on ranges in attributes.
+		// Guarantees that outputs agree up to the rounding of sums with integers. Source: the
+		// post-operations of oneDNN; MXNet's MKLDNN subgraph for quantized layers.
+		{Name: "fuse-quantized", Pass: true, mode: inferring, Loose: true, Host: true,
+			pass: graph.FuseQuantized, After: []string{"simplify", "drop-dropout"},
+			Before: []string{"fuse-sum", "fuse-activation", "fuse-pointwise"},
+			Reason: "sums of integers become the integers of the next layer while they are in " +
+				"registers, instead of six arrays of float32; before the other fusions, which would " +
+				"take the rectifiers and chains away"},
 		// Relies on being the only reader of a convolution. Guarantees that outputs agree up to
 		// rounding: weights are multiplied by gamma/deviation, and kept in that form between
 		// runs. Source: Jacob et al., Quantization and Training of Neural Networks, 2018, section

@@ -47,7 +47,7 @@ type Layer struct {
 	DType     string  // element type of the data: uint8 or int8
 	Low, High float64 // range of the data; both 0 in mode None
 	// Error is the relative error that the layer alone causes at the outputs. It is measured with
-	// Config.MaxLoss and by Report; else it is 0.
+	// Config.MaxLoss; else it is 0.
 	Error float64
 }
 

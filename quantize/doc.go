@@ -34,5 +34,5 @@
 //
 // Config.Exclude names layers that stay float32. With Config.MaxLoss, Calibrate measures the error
 // that each layer alone causes at the outputs, and leaves the worst layers in float32 until the
-// error of the network is small enough. Report measures the error and the time of every layer.
+// error of the network is small enough.
 package quantize

@@ -152,7 +152,7 @@ func (k Conv) RunAdd(y, x, w, bias, sum, scratch unsafe.Pointer) error {
 // Packing is the layout of the weights of one convolution made with Packed. As a value it is equal
 // only to itself.
 type Packing struct {
-	conv    Conv
+	of      *Program // the program that reads the weights
 	pack    *Program
 	Bytes   int
 	threads int
@@ -163,7 +163,7 @@ func (k Conv) Packing(threads int) (*Packing, error) {
 	var prog *C.gx_prog
 	code := C.gx_conv_pack(&prog, &k.spec, k.c, C.int(threads))
 	p, err := newProgram("layout of weights", prog, code)
-	return &Packing{k, p, int(C.gx_prog_packed_bytes(k.c)), threads}, err
+	return &Packing{k.Program, p, int(C.gx_prog_packed_bytes(k.c)), threads}, err
 }
 
 // Equal reports whether layout is a *Packing that leaves weights as p does.
@@ -172,7 +172,7 @@ func (p *Packing) Equal(layout any) bool {
 	if !ok {
 		return false
 	}
-	same := p == q || p.Bytes == q.Bytes && C.gx_prog_packed_equal(p.conv.c, q.conv.c) != 0
+	same := p == q || p.Bytes == q.Bytes && C.gx_prog_packed_equal(p.of.c, q.of.c) != 0
 	runtime.KeepAlive(p)
 	runtime.KeepAlive(q)
 	return same

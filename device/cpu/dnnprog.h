@@ -62,6 +62,8 @@ int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr);
 // Multiplies the result of a product by alpha, adds beta times the old content of its output, and
 // cuts off negative values
 int gx_prog_scale(gx_prog *p, float alpha, float beta, int relu, dnnl_primitive_attr_t *attr);
+// The program makes attributes with ops, which it frees
+int gx_prog_post_ops(gx_prog *p, dnnl_post_ops_t ops, dnnl_primitive_attr_t *attr);
 int gx_layout_tag(int layout, int axes);         // for arrays with that many spatial axes
 int gx_layout_of(gx_md md, int n, const int64_t *dims); // the unpadded layout that md is, or -1
 // The form of an operand that another program prepares

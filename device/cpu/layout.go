@@ -21,7 +21,7 @@ var _ = [1]struct{}{}[(LayoutPlain-C.GX_PLAIN)|(LayoutLast-C.GX_LAST)|(LayoutBlo
 // Reorder copies arrays from one layout to another.
 type Reorder struct{ *Program }
 
-// NewReorder prepares copies of arrays of float32 or bfloat16, of a shape with one to three spatial
+// NewReorder prepares copies of arrays of float32, bfloat16 or bytes, of a shape with one to three spatial
 // axes.
 func NewReorder(t dtype.Type, shape []int, from, to Layout, threads int) (Reorder, error) {
 	var prog *C.gx_prog

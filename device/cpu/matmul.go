@@ -75,8 +75,13 @@ func (g Gemm) Narrow(count int, out dtype.Type) MatmulSpec {
 
 // elementType returns the code of an element type of programs in C.
 func elementType(t dtype.Type) C.int32_t {
-	if t == dtype.BFloat16 {
+	switch t {
+	case dtype.BFloat16:
 		return C.GX_BFLOAT
+	case dtype.Uint8:
+		return C.GX_UINT8
+	case dtype.Int8:
+		return C.GX_INT8
 	}
 	return C.GX_FLOAT
 }

@@ -60,7 +60,8 @@ gx_prog *gx_prog_new(int threads) {
 
 dnnl_primitive_attr_t gx_prog_attr(gx_prog *p) { return p->attr; }
 
-static const dnnl_data_type_t types[] = {[GX_FLOAT] = dnnl_f32, [GX_BFLOAT] = dnnl_bf16};
+static const dnnl_data_type_t types[] = {[GX_FLOAT] = dnnl_f32, [GX_BFLOAT] = dnnl_bf16,
+	[GX_UINT8] = dnnl_u8, [GX_INT8] = dnnl_s8};
 
 // new_md makes a description on the heap, by strides where they are given and else by a tag; null
 // where oneDNN refuses it or memory is short.
@@ -130,8 +131,7 @@ static int append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t alg, float alpha)
 #endif
 }
 
-// set_post gives p->post the operations, which it frees.
-static int set_post(gx_prog *p, dnnl_post_ops_t ops, dnnl_primitive_attr_t *attr) {
+int gx_prog_post_ops(gx_prog *p, dnnl_post_ops_t ops, dnnl_primitive_attr_t *attr) {
 	int err = dnnl_primitive_attr_create(&p->post);
 	if (!err) err = dnnl_primitive_attr_set_scratchpad_mode(p->post, dnnl_scratchpad_mode_user);
 	if (!err) err = dnnl_primitive_attr_set_post_ops(p->post, ops);
@@ -147,7 +147,7 @@ int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr) {
 	GX_TRY(dnnl_post_ops_create(&ops));
 	int err = add ? append_sum(ops, 1.0f) : 0;
 	if (relu && !err) err = append_eltwise(ops, dnnl_eltwise_relu, 0.0f);
-	int set = set_post(p, ops, attr);
+	int set = gx_prog_post_ops(p, ops, attr);
 	return err ? err : set;
 }
 
@@ -159,7 +159,7 @@ int gx_prog_scale(gx_prog *p, float alpha, float beta, int relu, dnnl_primitive_
 	int err = alpha != 1.0f ? append_eltwise(ops, dnnl_eltwise_linear, alpha) : 0;
 	if (beta != 0.0f && !err) err = append_sum(ops, beta);
 	if (relu && !err) err = append_eltwise(ops, dnnl_eltwise_relu, 0.0f);
-	int set = set_post(p, ops, attr);
+	int set = gx_prog_post_ops(p, ops, attr);
 	return err ? err : set;
 }
 

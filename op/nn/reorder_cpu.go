@@ -18,7 +18,8 @@ func init() {
 }
 
 func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-	if !float32s(a) && !all(a, dtype.BFloat16) {
+	if bytes := all(a, dtype.Uint8) || all(a, dtype.Int8); !bytes && !float32s(a) &&
+		!all(a, dtype.BFloat16) {
 		return nil, op.ErrUnsupported
 	}
 	from, ok := layoutOf(a.In[0])

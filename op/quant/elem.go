@@ -109,11 +109,11 @@ func add(p QuantizedAddParams, c *op.Call) error {
 	r, t := calibrated(p.MinCalibRange, p.MaxCalibRange), c.Out[0].DType
 	sum := m[0] + m[1]
 	for i := range scale {
-		steps := rangeOf(c.In[i].DType)
+		steps := RangeOf(c.In[i].DType)
 		if r.known {
-			scale[i] = rangeOf(t) / magnitude(r.low, r.high) / (steps / m[i])
+			scale[i] = RangeOf(t) / magnitude(r.low, r.high) / (steps / m[i])
 		} else {
-			scale[i] = m[i] * rangeOf(t) / (sum * steps)
+			scale[i] = m[i] * RangeOf(t) / (sum * steps)
 		}
 	}
 	if !r.known {

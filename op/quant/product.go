@@ -91,7 +91,7 @@ func fullyConnected(p nn.FullyConnectedParams, c *op.Call) error {
 	data, weight := magnitudeOf(c.In[n:]), magnitudeOf(c.In[n+2:])
 	var bias []int64
 	if !p.NoBias {
-		step := rangeOf(t) / data * (int8Range / weight) * magnitudeOf(c.In[n+4:]) / int8Range
+		step := RangeOf(t) / data * (int8Range / weight) * magnitudeOf(c.In[n+4:]) / int8Range
 		for _, v := range loop.Ints(c.In[2]) {
 			bias = append(bias, int64(float32(v)*step))
 		}

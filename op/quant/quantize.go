@@ -73,7 +73,8 @@ func init() {
 		Traits: op.Traits{
 			Doc: "ContribDequantize turns int8 or uint8 numbers of a range into float32 numbers: " +
 				"q·m/127.5 or q·m/255.5 for a range of magnitude m.",
-			NoGrad: noGrad,
+			Layouts: true,
+			NoGrad:  noGrad,
 		},
 		Inputs: inputs[DequantizeParams]("data", "min_range", "max_range"),
 		Infer:  sameRanged[DequantizeParams],
@@ -81,7 +82,7 @@ func init() {
 			return rangedTypes(in, out, dtype.Float32)
 		},
 		Ref: func(_ DequantizeParams, c *op.Call) error {
-			step := magnitudeOf(c.In[1:]) / rangeOf(c.In[0].DType)
+			step := magnitudeOf(c.In[1:]) / RangeOf(c.In[0].DType)
 			x := loop.Floats(c.In[0])
 			for i, v := range x {
 				x[i] = float64(float32(v) * step)
@@ -133,7 +134,8 @@ func defineQuantizeV2() {
 			Doc: "ContribQuantizeV2 turns float32 numbers into int8 or uint8 numbers: x·127.5/m " +
 				"or x·255.5/m for a range of magnitude m, rounded and limited. Quantized numbers " +
 				"stay as they are.",
-			NoGrad: noGrad,
+			Layouts: true,
+			NoGrad:  noGrad,
 		},
 		Outputs: numbered[QuantizeV2Params],
 		Infer:   sameRanged[QuantizeV2Params],
@@ -166,7 +168,7 @@ func defineQuantizeV2() {
 				r.low, r.high = extremes(x)
 			}
 			m := magnitude(r.low, r.high)
-			rescale(y, x, rangeOf(y.DType)/m)
+			rescale(y, x, RangeOf(y.DType)/m)
 			if y.DType == dtype.Int8 {
 				r.low, r.high = -m, m
 			}

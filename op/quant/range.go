@@ -19,8 +19,8 @@ const (
 // noGrad is the reason for having no gradient.
 const noGrad = "quantized numbers have none"
 
-// rangeOf returns the greatest magnitude of an element type.
-func rangeOf(t dtype.Type) float32 {
+// RangeOf returns the number of steps that the magnitude of a range of integers of a type has.
+func RangeOf(t dtype.Type) float32 {
 	switch t {
 	case dtype.Int8:
 		return int8Range

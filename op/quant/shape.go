@@ -172,7 +172,7 @@ func concat(p QuantizedConcatParams, c *op.Call) error {
 	parts := make([]op.Tensor, n)
 	for i := range parts {
 		x := c.In[i]
-		own, all := rangeOf(x.DType)/magnitudeOf(c.In[n+2*i:]), rangeOf(t)/magnitude(low, high)
+		own, all := RangeOf(x.DType)/magnitudeOf(c.In[n+2*i:]), RangeOf(t)/magnitude(low, high)
 		y := make([]float64, x.Shape.Size())
 		for k, v := range loop.Floats(x) {
 			if own != all {
@@ -195,7 +195,8 @@ func definePooling() {
 			Multi: true,
 			Doc: "ContribQuantizedPooling is Pooling by max or avg of quantized numbers with two " +
 				"or three spatial axes. Averages are rounded; the range stays.",
-			NoGrad: noGrad,
+			Layouts: true,
+			NoGrad:  noGrad,
 		},
 		Inputs:  inputs[nn.PoolingParams]("data", "min_data", "max_data"),
 		Outputs: ranged[nn.PoolingParams],
