@@ -98,7 +98,7 @@ func root(log zerolog.Logger) *cobra.Command {
 		scaleCommand(), topCommand(), traceCommand(), versionCommand(), nodeCommand(),
 		memoryCommand(),
 		platformCommand(), stalenessCommand(), sparseTrainCommand(), devicesCommand(), zooCommand(),
-		convertCommand(), runCommand())
+		convertCommand(), quantizeCommand(), runCommand())
 	cmd.AddCommand(planCommand(), planNodeCommand())
 	return cmd
 }
