@@ -98,7 +98,8 @@ func allPasses() (names []string) {
 }
 
 // TestRandomGraphsReachPasses makes sure that random graphs have something to do for every pass
-// that depends on nothing but the graph.
+// that depends on nothing but the graph. Random graphs have gradients, and so no quantized
+// operators: TestLayersAreOneOperator of package quantize reaches the pass for these.
 func TestRandomGraphsReachPasses(t *testing.T) {
 	reached := map[string]bool{}
 	for seed := range uint64(120) {
@@ -121,7 +122,7 @@ func TestRandomGraphsReachPasses(t *testing.T) {
 		}
 	}
 	for _, p := range compile.Passes() {
-		if !p.Needed && !reached[p.Name] {
+		if !p.Needed && !reached[p.Name] && p.Name != "fuse-quantized" {
 			t.Errorf("no random graph has anything to do for the pass %s", p.Name)
 		}
 	}

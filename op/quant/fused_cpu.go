@@ -8,7 +8,6 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/attach"
-	"gomx/op/nn"
 )
 
 func init() {
@@ -126,94 +125,4 @@ func productRun(k cpu.Int8, sum bool) func(c *op.Call) error {
 		}
 		return k.Run(o, c.Scratch)
 	}
-}
-
-func init() {
-	attach.TierC(QuantizeV2, quantizeC)
-	attach.TierC(Dequantize, dequantizeC)
-	attach.TierC(Pooling, poolC)
-}
-
-// quantizeC quantizes with a known range.
-func quantizeC(p QuantizeV2Params, a *op.Args) (*op.Prepared, error) {
-	x, y := a.In[0], a.Out[0]
-	r := calibrated(p.MinCalibRange, p.MaxCalibRange)
-	if x.DType != dtype.Float32 || x.Layout != nil || !r.known || x.Shape.Size() == 0 {
-		return nil, op.ErrUnsupported
-	}
-	m := magnitude(r.low, r.high)
-	if y.DType == dtype.Int8 {
-		r.low, r.high = -m, m
-	}
-	q := cpu.Quantizer{Scale: RangeOf(y.DType) / m, Type: y.DType, N: x.Shape[0], Channels: 1,
-		Pixels:  x.Shape[1:].Size(),
-		Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}
-	out := append([]op.Desc{}, a.Out...)
-	if n := len(x.Shape); n >= 4 && n <= 5 && a.Chooses(0) {
-		q.Channels, q.Pixels, q.Last = x.Shape[1], x.Shape[2:].Size(), true
-		out[0] = inLayout(y, cpu.LayoutLast)
-	}
-	return &op.Prepared{Threads: q.Threads, Out: out, Run: func(c *op.Call) error {
-		if c.Out[0].Data != nil {
-			q.Run(c.Out[0].Data, c.In[0].Data)
-		}
-		storeRange(c.Out[1:], r.low, r.high)
-		return nil
-	}}, nil
-}
-
-func dequantizeC(_ DequantizeParams, a *op.Args) (*op.Prepared, error) {
-	x := a.In[0]
-	l, ok := layoutOf(x)
-	if !ok || l != cpu.LayoutPlain && !a.Chooses(0) || x.Shape.Size() == 0 {
-		return nil, op.ErrUnsupported
-	}
-	n, t := x.Shape.Size(), x.DType
-	threads := attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
-	return &op.Prepared{Threads: threads, Out: []op.Desc{inLayout(a.Out[0], l)},
-		Run: func(c *op.Call) error {
-			cpu.Dequantize(c.Out[0].Data, c.In[0].Data, t, magnitudeOf(c.In[1:])/RangeOf(t), n,
-				threads)
-			return nil
-		}}, nil
-}
-
-// poolC pools by max. It takes and gives channels last where it may.
-func poolC(p nn.PoolingParams, a *op.Args) (*op.Prepared, error) {
-	x, y := a.In[0], a.Out[0]
-	if p.PoolType != "max" || x.Shape.Size() == 0 || y.Shape.Size() == 0 ||
-		p.Layout != "None" && p.Layout != "NCHW" && p.Layout != "NCDHW" {
-		return nil, op.ErrUnsupported
-	}
-	n := len(x.Shape) - 2
-	if p.GlobalPool {
-		p.Kernel, p.Stride, p.Pad = x.Shape[2:], nil, nil
-	}
-	b := cpu.BytePool{Batch: x.Shape[0], Channels: x.Shape[1], In: x.Shape[2:], Out: y.Shape[2:],
-		Kernel: p.Kernel, Stride: each(p.Stride, n, 1), Pad: each(p.Pad, n, 0),
-		Signed: x.DType == dtype.Int8}
-	reads := 1.0
-	for i, k := range b.Kernel {
-		reads *= float64(k)
-		if b.Pad[i] >= k || (b.Out[i]-1)*b.Stride[i]-b.Pad[i] >= b.In[i] {
-			return nil, op.ErrUnsupported // a window in the padding altogether
-		}
-	}
-	l, ok := layoutOf(x)
-	if !ok {
-		return nil, op.ErrUnsupported
-	}
-	b.XLast = l == cpu.LayoutLast
-	out := append([]op.Desc{}, a.Out...)
-	if b.YLast = a.Chooses(0); b.YLast {
-		out[0] = inLayout(y, cpu.LayoutLast)
-	}
-	b.Threads = attach.Threads(a, device.Work{Bytes: reads * float64(y.Shape.Size())})
-	return &op.Prepared{Threads: b.Threads, Out: out, Run: func(c *op.Call) error {
-		if c.Out[0].Data != nil {
-			b.Run(c.Out[0].Data, c.In[0].Data)
-		}
-		storeRange(c.Out[1:], number(c.In[1]), number(c.In[2]))
-		return nil
-	}}, nil
 }

@@ -1,0 +1,61 @@
+//go:build cgo
+
+package quant
+
+import (
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.TierC(QuantizeV2, quantizeC)
+	attach.TierC(Dequantize, dequantizeC)
+}
+
+// quantizeC quantizes with a known range.
+func quantizeC(p QuantizeV2Params, a *op.Args) (*op.Prepared, error) {
+	x, y := a.In[0], a.Out[0]
+	r := calibrated(p.MinCalibRange, p.MaxCalibRange)
+	if x.DType != dtype.Float32 || x.Layout != nil || !r.known || x.Shape.Size() == 0 ||
+		len(x.Shape) == 0 {
+		return nil, op.ErrUnsupported
+	}
+	m := magnitude(r.low, r.high)
+	if y.DType == dtype.Int8 {
+		r.low, r.high = -m, m
+	}
+	q := cpu.Quantizer{Scale: RangeOf(y.DType) / m, Type: y.DType, N: x.Shape[0], Channels: 1,
+		Pixels:  x.Shape[1:].Size(),
+		Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}
+	out := append([]op.Desc{}, a.Out...)
+	if n := len(x.Shape); n >= 4 && n <= 5 && a.Chooses(0) {
+		q.Channels, q.Pixels, q.Last = x.Shape[1], x.Shape[2:].Size(), true
+		out[0] = inLayout(y, cpu.LayoutLast)
+	}
+	return &op.Prepared{Threads: q.Threads, Out: out, Run: func(c *op.Call) error {
+		if c.Out[0].Data != nil {
+			q.Run(c.Out[0].Data, c.In[0].Data)
+		}
+		storeRange(c.Out[1:], r.low, r.high)
+		return nil
+	}}, nil
+}
+
+func dequantizeC(_ DequantizeParams, a *op.Args) (*op.Prepared, error) {
+	x := a.In[0]
+	l, ok := layoutOf(x)
+	if !ok || l != cpu.LayoutPlain && !a.Chooses(0) || x.Shape.Size() == 0 {
+		return nil, op.ErrUnsupported
+	}
+	n, t := x.Shape.Size(), x.DType
+	threads := attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
+	return &op.Prepared{Threads: threads, Out: []op.Desc{inLayout(a.Out[0], l)},
+		Run: func(c *op.Call) error {
+			cpu.Dequantize(c.Out[0].Data, c.In[0].Data, t, magnitudeOf(c.In[1:])/RangeOf(t), n,
+				threads)
+			return nil
+		}}, nil
+}
