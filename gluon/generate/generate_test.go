@@ -99,6 +99,7 @@ func TestErrors(t *testing.T) {
 			"Temperature is NaN"},
 		{one, generate.Config{Most: 1, Sampling: generate.Sampling{TopK: -1}}, "TopK is -1"},
 		{one, generate.Config{Most: 1, Sampling: generate.Sampling{TopP: 1.5}}, "TopP is 1.5"},
+		{one, generate.Config{Most: 1, Sampling: generate.Sampling{TopK: 2}}, "want a Temperature"},
 	} {
 		_, err := generate.Words(t.Context(), m, c.prompts, c.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

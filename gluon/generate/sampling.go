@@ -11,7 +11,7 @@ import (
 // first one of equals.
 type Sampling struct {
 	// Temperature divides the scores: words are drawn by the softmax of the quotient. 0 draws
-	// nothing and takes the best word.
+	// nothing and takes the best word; TopK and TopP are 0 then.
 	Temperature float64
 	TopK        int     // draws from so many of the best words alone; 0: from all
 	TopP        float64 // draws from the fewest best words with so much probability; 0: from all
@@ -26,6 +26,9 @@ func (s *Sampling) check() error {
 		return fmt.Errorf("generate: TopK is %d, want 0 or more", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return fmt.Errorf("generate: TopP is %v, want a share from 0 to 1", s.TopP)
+	case s.Temperature == 0 && (s.TopK > 0 || s.TopP > 0):
+		return fmt.Errorf("generate: TopK is %d and TopP %v, but Temperature 0 draws nothing: "+
+			"want a Temperature above 0", s.TopK, s.TopP)
 	}
 	return nil
 }
