@@ -132,14 +132,14 @@ const version = "0.1.0"
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version, the kernels in the binary and their number of cores",
+		Short:   "Print the version, the kernels in the binary, their number of cores and the processor",
 		Example: "  gomx version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintf(cmd.OutOrStdout(),
-				"gomx %s%s, %s %s/%s, kernels up to tier %v, %d cores, %s\n",
+				"gomx %s%s, %s %s/%s, kernels up to tier %v, %d cores of %s, %s\n",
 				version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-				device.MaxTier(), device.Cores(), zmq.Version())
+				device.MaxTier(), device.Cores(), device.Processor(), zmq.Version())
 			return nil
 		},
 	}

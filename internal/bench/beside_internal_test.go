@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gomx/device"
 )
 
 // steady is a workload with a figure for each measurement, the last of which repeats.
@@ -39,7 +41,7 @@ func besideOutput(t *testing.T, s *Suite, c Config) ([]string, error) {
 	err := s.beside(t.Context(), &c)
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if header := lines[0]; err == nil && (!strings.HasPrefix(header, "# gomx bench s on ") ||
-		!strings.Contains(header, processorModel())) {
+		!strings.Contains(header, device.Processor())) {
 		t.Errorf("got header %q, want the suite and the processor", header)
 	}
 	return lines[1:], err
@@ -155,21 +157,6 @@ func TestChosen(t *testing.T) {
 	if _, _, err := s.chosen(&Config{Match: "nothing"}); err == nil ||
 		!strings.Contains(err.Error(), `"nothing"`) || !strings.Contains(err.Error(), "--all") {
 		t.Errorf("got %v, want the pattern and --all", err)
-	}
-}
-
-func TestModelIn(t *testing.T) {
-	for text, want := range map[string]string{
-		"processor\t: 0\nmodel\t\t: 1\nmodel name\t: AMD EPYC 9R14\nmodel name\t: other\n": "AMD EPYC 9R14",
-		"processor : 0\nCPU part\t: 0xd40\nModel : Board 4\n":                              "Board 4",
-		"processor : 0\nCPU part\t: 0xd40\n":                                               "0xd40",
-	} {
-		if got := modelIn(text); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	if got := modelIn(""); !strings.Contains(got, "unknown model") {
-		t.Errorf("got %q for an empty text", got)
 	}
 }
 

@@ -3,10 +3,11 @@ package bench
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"time"
+
+	"gomx/device"
 )
 
 // Settings of processorCost, as in peers/oddconvs.py.
@@ -59,29 +60,7 @@ func processorCost(ctx context.Context, step func() error,
 // printHeader writes the comment line at the beginning of a suite's output: the subject and the
 // processor.
 func printHeader(c *Config, more ...string) {
-	text := fmt.Sprintf("gomx bench %s on %s, %d processors", c.Suite, processorModel(),
+	text := fmt.Sprintf("gomx bench %s on %s, %d processors", c.Suite, device.Processor(),
 		runtime.NumCPU())
 	fmt.Fprintf(c.Out, "# %s\n", strings.Join(append([]string{text}, more...), ", "))
-}
-
-// processorModel returns the model name of the processor.
-func processorModel() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH + " of an unknown model"
-	}
-	return modelIn(string(text))
-}
-
-// modelIn returns the model name in the text of /proc/cpuinfo. Some kernels use other keys on ARM.
-func modelIn(cpuinfo string) string {
-	for _, key := range []string{"model name", "Model", "CPU part"} {
-		for line := range strings.Lines(cpuinfo) {
-			name, value, ok := strings.Cut(line, ":")
-			if ok && strings.TrimSpace(name) == key {
-				return strings.TrimSpace(value)
-			}
-		}
-	}
-	return runtime.GOARCH + " of an unknown model"
 }

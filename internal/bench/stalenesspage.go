@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"gomx/device"
 )
 
 // Files with the figures, in the folder Config.Docs.
@@ -76,7 +78,7 @@ the one that staleness 0 has after its last clock. The fourth compares it with t
 
 | model | staleness | samples/s | seconds to the loss | of the time of staleness 0 |
 |---|---|---|---|---|
-`, stalenessHeading, time.Now().Format(time.DateOnly), processorModel(), runtime.NumCPU(),
+`, stalenessHeading, time.Now().Format(time.DateOnly), device.Processor(), runtime.NumCPU(),
 		len(list[0].rounds),
 		stalenessPicture)
 	for _, m := range stalenessModels {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/plan"
 	sym "gomx/symbol"
@@ -40,7 +41,7 @@ type cacheContent struct {
 
 // Open reads the file of this machine in a folder. With refresh everything is measured anew, once.
 func (m *Measurer) Open(folder, version string, refresh bool) (*Cache, error) {
-	id := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%s", processorModel(), runtime.NumCPU(), version))
+	id := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%s", device.Processor(), runtime.NumCPU(), version))
 	c := &Cache{m: m, version: version, refresh: refresh,
 		path: filepath.Join(folder, "host-"+hex.EncodeToString(id[:6])+".json")}
 	text, err := os.ReadFile(c.path)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/kvstore/compress"
 	"gomx/plan"
@@ -31,7 +32,7 @@ var calibrated = []struct {
 
 // Host measures the messages of stores, copies, codes, and the memory of processes.
 func (m *Measurer) Host(ctx context.Context, version string) (*plan.Host, error) {
-	h := &plan.Host{Processor: processorModel(), Cores: runtime.NumCPU(), Version: version,
+	h := &plan.Host{Processor: device.Processor(), Cores: runtime.NumCPU(), Version: version,
 		Ways: map[string]*plan.Way{}, Codecs: map[string]plan.Codec{}}
 	for _, c := range calibrated {
 		m.report("messages by %s with %d workers", c.way, c.workers)

@@ -60,18 +60,6 @@ func statusBytes(pid int, text []byte, name string) (int64, error) {
 	return 0, fmt.Errorf("measure: found no %s in the status of process %d", name, pid)
 }
 
-// processorModel returns the name of the processor.
-func processorModel() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok &&
-			strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown"
-}
-
 // pidFile is the file with the process id of a node of a job.
 func pidFile(dir, node string) string {
 	return filepath.Join(dir, "pid-"+strings.ReplaceAll(node, " ", "-"))
