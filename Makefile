@@ -37,7 +37,7 @@ race: deps ## the tests under the race detector
 
 nocgo: ## the tests without C, and kernels without oneDNN
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
-	$(GO) test -tags nodnn -timeout 20m ./device/cpu ./op/prim ./op/nn ./op/linalg
+	$(GO) test -tags nodnn -timeout 20m ./device/cpu ./op/prim ./op/nn ./op/linalg ./op/quant ./quantize
 	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
 
 cross: ## builds for the platforms that have no C here, and vets the packages whose files depend on the platform

@@ -8,6 +8,7 @@
 #include "poolprog.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 gx_prog *gx_prog_new(gx_prog_fn run, int threads) {
 	gx_prog *p = calloc(1, sizeof *p);
@@ -52,42 +53,56 @@ static place place_of(const gx_array *a, int layout, int64_t n, int64_t c) {
 }
 
 typedef struct {
-	float *d;
-	const float *s;
+	char *d;
+	const char *s;
 	const gx_array *a;
 	int from, to;
+	int64_t width; // bytes of an element: 1, 2 or 4
 } relayout;
 
 static void relayout_range(const void *arg, int64_t begin, int64_t end) {
 	const relayout *r = arg;
+	int64_t w = r->width;
 	for (int64_t i = begin; i < end; i++) {
 		int64_t n = i / r->a->channels, c = i % r->a->channels;
 		place s = place_of(r->a, r->from, n, c), d = place_of(r->a, r->to, n, c);
-		for (int64_t k = 0; k < r->a->pixels; k++)
-			r->d[d.begin + k * d.step] = r->s[s.begin + k * s.step];
+		const char *from = r->s + s.begin * w;
+		char *to = r->d + d.begin * w;
+		for (int64_t k = 0; k < r->a->pixels; k++, from += s.step * w, to += d.step * w) {
+			if (w == 4)
+				memcpy(to, from, 4);
+			else if (w == 2)
+				memcpy(to, from, 2);
+			else
+				*to = *from;
+		}
 	}
 }
 
-void gx_relayout(float *d, const float *s, const gx_array *a, int from, int to, int threads) {
+static void relayout_of(void *d, const void *s, int64_t width, const gx_array *a, int from, int to,
+	int threads) {
 	if (from == to) {
-		if (d != s) gx_copy(d, s, (size_t)(a->batch * a->channels * a->pixels) * sizeof *d);
+		if (d != s) gx_copy(d, s, (size_t)(a->batch * a->channels * a->pixels * width));
 		return;
 	}
-	relayout r = {d, s, a, from, to};
+	relayout r = {d, s, a, from, to, width};
 	gx_parallel(threads, a->batch * a->channels, 16, relayout_range, &r);
 }
 
+void gx_relayout(float *d, const float *s, const gx_array *a, int from, int to, int threads) {
+	relayout_of(d, s, sizeof *d, a, from, to, threads);
+}
+
 static int run_reorder(const gx_prog *p, void *const *ptrs, char *scratch) {
-	gx_relayout(ptrs[1], ptrs[0], &p->x, p->from, p->to, p->threads);
+	relayout_of(ptrs[1], ptrs[0], p->width, &p->x, p->from, p->to, p->threads);
 	return 0;
 }
 
 int gx_reorder(gx_prog **out, int type, int axes, const int64_t *dims, int from, int to,
 	int threads) {
-	*out = 0;
-	if (type != GX_FLOAT) return GX_NOT_IMPLEMENTED;
 	gx_prog *p = *out = gx_prog_new(run_reorder, threads);
 	if (!p) return GX_NO_MEMORY;
+	p->width = type == GX_FLOAT ? 4 : type == GX_BFLOAT ? 2 : 1;
 	p->x = (gx_array){dims[0], dims[1], 1};
 	for (int i = 0; i < axes; i++) p->x.pixels *= dims[2 + i];
 	p->from = from, p->to = to;

@@ -25,7 +25,8 @@ struct gx_prog {
 	gx_conv conv;            // with three axes
 	gx_pool pool;
 	gx_array x, y;
-	int from, to; // layouts
+	int from, to;  // layouts
+	int64_t width; // bytes of an element that a reorder copies
 };
 
 // gx_prog_new returns a program that does nothing yet.
