@@ -41,8 +41,8 @@ func retyped(d op.Desc, t dtype.Type) op.Desc {
 // sized reports whether a narrow operand lies in a layout whose size is that of the plain one, so
 // that a conversion of all elements keeps the layout.
 func sized(d op.Desc) bool {
-	_, ok := d.Layout.(cpu.Layout)
-	return narrow(d.DType) && (ok || d.Layout == nil)
+	_, ok := LayoutOf(d)
+	return narrow(d.DType) && ok
 }
 
 // widen prepares a kernel for operands of float16 and bfloat16 by converting them. A kernel that

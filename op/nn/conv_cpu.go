@@ -84,7 +84,7 @@ func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	b := newSpare(w.end, s.Bias && wantW && !a.Needs(2), s.DType.Size()*s.OutChannels)
 	out := slices.Clone(a.Out)
 	if !onePixel(a.In[1].Shape) {
-		out[0] = inLayout(out[0], k.DX)
+		out[0] = attach.InLayout(out[0], k.DX)
 	}
 	return &op.Prepared{Threads: s.Threads, Scratch: b.end, Impls: k.Impls(), Out: out,
 		Run: func(c *op.Call) error {

@@ -48,34 +48,17 @@ type fusedConv struct {
 	out  op.Desc
 }
 
-// layoutOf returns the layout of an operand of the activations' kind.
-func layoutOf(d op.Desc) (cpu.Layout, bool) {
-	if d.Layout == nil {
-		return cpu.LayoutPlain, true
-	}
-	l, ok := d.Layout.(cpu.Layout)
-	return l, ok
-}
-
 // onePixel reports whether an array has one pixel per channel: all its layouts without padding are
 // one.
 func onePixel(s dtype.Shape) bool { return len(s) > 1 && s[2:].Size() == 1 }
 
-// memoryOf is layoutOf, except that an array whose plain and blocked layouts are the same memory
-// counts as blocked where kernels prefer blocks.
+// memoryOf is attach.LayoutOf, except that an array whose plain and blocked layouts are the same
+// memory counts as blocked where kernels prefer blocks.
 func memoryOf(d op.Desc) (cpu.Layout, bool) {
 	if onePixel(d.Shape) && d.Shape[1]%16 == 0 && cpu.HasBlocks() {
 		return cpu.LayoutBlock16, true
 	}
-	return layoutOf(d)
-}
-
-// inLayout returns d in a layout with the size of the plain one.
-func inLayout(d op.Desc, l cpu.Layout) op.Desc {
-	if d = op.Plain(d.DType, d.Shape); l != cpu.LayoutPlain {
-		d.Layout = l
-	}
-	return d
+	return attach.LayoutOf(d)
 }
 
 func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, error) {
@@ -103,8 +86,8 @@ func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, er
 	if err != nil {
 		return nil, refused(s.DType, err)
 	}
-	f := fusedConv{spec: s, add: add, in: append([]op.Desc{}, a.In...), out: inLayout(a.Out[0],
-		k.Y)}
+	f := fusedConv{spec: s, add: add, in: append([]op.Desc{}, a.In...),
+		out: attach.InLayout(a.Out[0], k.Y)}
 	return f.prepared(k)
 }
 
@@ -154,7 +137,7 @@ func (f fusedConv) prepared(k cpu.Conv) (*op.Prepared, error) {
 		f.in[1].Layout, f.in[1].Bytes = pack, pack.Bytes
 	}
 	if f.add > 0 {
-		f.in[fusedSum] = inLayout(f.in[fusedSum], f.spec.Sum)
+		f.in[fusedSum] = attach.InLayout(f.in[fusedSum], f.spec.Sum)
 	}
 	add, bias := f.add, f.spec.Bias
 	return &op.Prepared{Threads: f.spec.Threads, Scratch: k.Scratch(), Impls: k.Impls(), In: f.in,

@@ -130,7 +130,7 @@ func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 // smaller in averages here and not in oneDNN.
 func poolBlockedC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	x, y := a.In[0].Shape, a.Out[0].Shape
-	l, ok := layoutOf(a.In[0])
+	l, ok := attach.LayoutOf(a.In[0])
 	if !ok || !float32s(a) && !all(a, dtype.BFloat16) || a.Out[0].Layout != nil || x.Size() == 0 ||
 		y.Size() == 0 {
 		return nil, op.ErrUnsupported
@@ -157,7 +157,7 @@ func poolBlockedC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	}
 	out := a.Out[0]
 	if keep {
-		out = inLayout(out, l)
+		out = attach.InLayout(out, l)
 	}
 	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(),
 		Out: []op.Desc{out}, Run: func(c *op.Call) error {

@@ -14,7 +14,7 @@ import (
 // single elements are the reference's.
 func preluSpec(a *op.Args, data, gamma op.Desc) (k cpu.PReLU, l cpu.Layout, threads int,
 	err error) {
-	l, ok := layoutOf(data)
+	l, ok := attach.LayoutOf(data)
 	n := gamma.Shape.Size()
 	perChannel := len(gamma.Shape) == 1 && len(data.Shape) > 1 && n == data.Shape[1]
 	if !ok || !float32s(a) || gamma.Layout != nil || data.Shape.Size() == 0 || n != 1 &&
@@ -37,7 +37,7 @@ func preluC(a *op.Args) (*op.Prepared, error) {
 	p := attach.Kernel(threads, 0, func(c *op.Call) {
 		k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data)
 	})
-	p.Out = []op.Desc{inLayout(a.Out[0], l)}
+	p.Out = []op.Desc{attach.InLayout(a.Out[0], l)}
 	return p, nil
 }
 
@@ -49,7 +49,7 @@ func preluGradC(a *op.Args) (*op.Prepared, error) {
 	p := attach.Kernel(threads, 0, func(c *op.Call) {
 		k.RunGrad(c.Out[0].Data, c.Out[1].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data)
 	})
-	p.In = []op.Desc{inLayout(a.In[0], l), a.In[1], a.In[2]}
-	p.Out = []op.Desc{inLayout(a.Out[0], l), a.Out[1]}
+	p.In = []op.Desc{attach.InLayout(a.In[0], l), a.In[1], a.In[2]}
+	p.Out = []op.Desc{attach.InLayout(a.Out[0], l), a.Out[1]}
 	return p, nil
 }

@@ -22,7 +22,7 @@ func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		!all(a, dtype.BFloat16) {
 		return nil, op.ErrUnsupported
 	}
-	from, ok := layoutOf(a.In[0])
+	from, ok := attach.LayoutOf(a.In[0])
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
@@ -32,7 +32,7 @@ func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 				return w.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
 			}}, nil
 	}
-	to, ok := layoutOf(a.Out[0])
+	to, ok := attach.LayoutOf(a.Out[0])
 	if shape := a.In[0].Shape; !ok || shape.Size() == 0 || !from.Fits(shape) || !to.Fits(shape) {
 		return nil, op.ErrUnsupported
 	}

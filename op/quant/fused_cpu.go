@@ -16,19 +16,8 @@ func init() {
 
 // layoutOf returns the layout of an operand, if it is plain or has its channels last.
 func layoutOf(d op.Desc) (cpu.Layout, bool) {
-	if d.Layout == nil {
-		return cpu.LayoutPlain, true
-	}
-	l, ok := d.Layout.(cpu.Layout)
-	return l, ok && l == cpu.LayoutLast
-}
-
-// inLayout returns d in a layout.
-func inLayout(d op.Desc, l cpu.Layout) op.Desc {
-	if d = op.Plain(d.DType, d.Shape); l != cpu.LayoutPlain {
-		d.Layout = l
-	}
-	return d
+	l, ok := attach.LayoutOf(d)
+	return l, ok && (l == cpu.LayoutPlain || l == cpu.LayoutLast)
 }
 
 // each returns the numbers of a window, which has a default where none is given.
@@ -82,17 +71,17 @@ func fusedC(p FusedProductParams, a *op.Args) (*op.Prepared, error) {
 	}
 	in := append([]op.Desc{}, a.In...)
 	if !p.Dense() {
-		s.XLayout, in[0] = cpu.LayoutLast, inLayout(in[0], cpu.LayoutLast)
+		s.XLayout, in[0] = cpu.LayoutLast, attach.InLayout(in[0], cpu.LayoutLast)
 	}
 	if p.Sum && s.YLayout == cpu.LayoutLast {
-		s.SumLayout, in[fusedSum] = cpu.LayoutLast, inLayout(in[fusedSum], cpu.LayoutLast)
+		s.SumLayout, in[fusedSum] = cpu.LayoutLast, attach.InLayout(in[fusedSum], cpu.LayoutLast)
 	}
 	k, err := cpu.NewInt8(s, threads)
 	if err != nil {
 		return plainProduct(p, a, s, threads)
 	}
 	done := &op.Prepared{Threads: threads, Scratch: k.Scratch(), Impls: k.Impls(), In: in,
-		Apart: s.SumLayout != s.YLayout, Out: []op.Desc{inLayout(a.Out[0], s.YLayout)}}
+		Apart: s.SumLayout != s.YLayout, Out: []op.Desc{attach.InLayout(a.Out[0], s.YLayout)}}
 	if s.Packed {
 		pack, err := k.Packing()
 		if err != nil {

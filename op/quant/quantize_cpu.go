@@ -33,7 +33,7 @@ func quantizeC(p QuantizeV2Params, a *op.Args) (*op.Prepared, error) {
 	out := append([]op.Desc{}, a.Out...)
 	if n := len(x.Shape); n >= 4 && n <= 5 && a.Chooses(0) {
 		q.Channels, q.Pixels, q.Last = x.Shape[1], x.Shape[2:].Size(), true
-		out[0] = inLayout(y, cpu.LayoutLast)
+		out[0] = attach.InLayout(y, cpu.LayoutLast)
 	}
 	return &op.Prepared{Threads: q.Threads, Out: out, Run: func(c *op.Call) error {
 		if c.Out[0].Data != nil {
@@ -52,7 +52,7 @@ func dequantizeC(_ DequantizeParams, a *op.Args) (*op.Prepared, error) {
 	}
 	n, t := x.Shape.Size(), x.DType
 	threads := attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
-	return &op.Prepared{Threads: threads, Out: []op.Desc{inLayout(a.Out[0], l)},
+	return &op.Prepared{Threads: threads, Out: []op.Desc{attach.InLayout(a.Out[0], l)},
 		Run: func(c *op.Call) error {
 			cpu.Dequantize(c.Out[0].Data, c.In[0].Data, t, magnitudeOf(c.In[1:])/RangeOf(t), n,
 				threads)

@@ -43,7 +43,7 @@ func poolC(p nn.PoolingParams, a *op.Args) (*op.Prepared, error) {
 	b.XLast = l == cpu.LayoutLast
 	out := append([]op.Desc{}, a.Out...)
 	if b.YLast = a.Chooses(0); b.YLast {
-		out[0] = inLayout(y, cpu.LayoutLast)
+		out[0] = attach.InLayout(y, cpu.LayoutLast)
 	}
 	b.Threads = attach.Threads(a, device.Work{Bytes: reads * float64(y.Shape.Size())})
 	return &op.Prepared{Threads: b.Threads, Out: out, Run: func(c *op.Call) error {
