@@ -88,7 +88,7 @@ func (s *simplifier) neutral() op.Entry {
 func (s *simplifier) casts() op.Entry {
 	x := s.in[0]
 	switch {
-	case !s.compiled || !prim.IsCastLike(s.n.Op):
+	case !s.compiled || s.n.Op != prim.CastLike.Op:
 		return op.Entry{}
 	case s.like(x):
 		return x

@@ -193,9 +193,6 @@ func (c *Chain) casts() bool {
 // IsCast reports whether o converts to another element type.
 func IsCast(o *op.Op) bool { return o == Cast.Op || o == AmpCast.Op }
 
-// IsCastLike reports whether o converts to the element type of its second input.
-func IsCastLike(o *op.Op) bool { return o == CastLike.Op }
-
 // typesOf lists the element types of operands.
 func typesOf(list []op.Desc) []dtype.Type {
 	types := make([]dtype.Type, len(list))
