@@ -34,6 +34,10 @@ func Bytes(a *op.Args) float64 {
 	return float64(n)
 }
 
+// Align rounds a number of bytes up to a multiple of 64, so that the memory behind them begins a
+// cache line.
+func Align(bytes int) int { return (bytes + 63) &^ 63 }
+
 // Kernel makes a prepared kernel of a function that cannot fail.
 func Kernel(threads, scratch int, run func(c *op.Call)) *op.Prepared {
 	return &op.Prepared{Threads: threads, Scratch: scratch, Run: func(c *op.Call) error {

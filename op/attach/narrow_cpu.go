@@ -78,7 +78,7 @@ func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args) (*op.Prepare
 		}
 		return widen(o, prepare, p, &plain)
 	}
-	used := (inner.Scratch + 63) &^ 63
+	used := Align(inner.Scratch)
 	w.in, used = place(a, k.In, inner.In, wide.In, used)
 	w.out, used = place(a, k.Out, inner.Out, wide.Out, used)
 	k.Scratch = used
@@ -117,7 +117,7 @@ func place(a *op.Args, list, inner, wide []op.Desc, used int) ([]operand, int) {
 			threads := Threads(a, device.Work{Bytes: float64(d.Bytes + wide[i].Bytes)})
 			x.from, _ = cpu.NewCast(dtype.Float32, d.DType, threads)
 			x.to, _ = cpu.NewCast(d.DType, dtype.Float32, threads)
-			used += (wide[i].Bytes + 63) &^ 63
+			used += Align(wide[i].Bytes)
 		}
 		operands[i] = x
 	}

@@ -125,7 +125,7 @@ func newSpare(begin int, used bool, bytes int) spare {
 	if !used {
 		return spare{end: begin}
 	}
-	begin = (begin + 63) &^ 63
+	begin = attach.Align(begin)
 	return spare{true, begin, begin + bytes}
 }
 

@@ -93,9 +93,8 @@ func narrowFCGrad(a *op.Args) (*op.Prepared, error) {
 	db := cpu.NewReduce(cpu.Sum, dtype.Shape{rows, outputs}, []bool{true, false}, 1, threads)
 	wide, _ := cpu.NewCast(dtype.Float32, dtype.BFloat16, threads)
 	back, _ := cpu.NewCast(dtype.BFloat16, dtype.Float32, 1)
-	at := func(floats int) int { return (4*floats + 63) &^ 63 }
-	sum := at(rows * outputs)
-	rest := sum + at(outputs)
+	sum := attach.Align(4 * rows * outputs)
+	rest := sum + attach.Align(4*outputs)
 	k.Scratch = max(k.Scratch, rest+db.Scratch())
 	return after(k, func(c *op.Call) {
 		if c.Out[2].Data == nil {

@@ -71,7 +71,7 @@ func foldC(p FoldBatchNormParams, a *op.Args) (*op.Prepared, error) {
 		}), nil
 	}
 	size := a.In[0].Shape.Size()
-	begin := (4*size + 63) / 64 * 64
+	begin := attach.Align(4 * size)
 	return &op.Prepared{Threads: w.Threads(), Scratch: begin + w.Scratch(), Impls: w.Impls(),
 		Run: func(c *op.Call) error {
 			plain := attach.Scratch(c, begin/4)
@@ -85,11 +85,10 @@ func foldC(p FoldBatchNormParams, a *op.Args) (*op.Prepared, error) {
 func foldNarrowC(p FoldBatchNormParams, a *op.Args, w *cpu.Packing) (*op.Prepared, error) {
 	size, channels := a.In[0].Shape.Size(), a.In[1].Shape.Size()
 	round, _ := cpu.NewCast(dtype.BFloat16, dtype.Float32, 1)
-	at := func(begin, bytes int) int { return (begin + bytes + 63) &^ 63 }
-	bias := at(0, 4*size)
-	narrow := at(bias, 4*channels)
+	bias := attach.Align(4 * size)
+	narrow := attach.Align(bias + 4*channels)
 	k := &op.Prepared{Threads: 1, Scratch: narrow}
-	rest := at(narrow, 2*size)
+	rest := attach.Align(narrow + 2*size)
 	if w != nil {
 		k.Threads, k.Scratch, k.Impls = w.Threads(), rest+w.Scratch(), w.Impls()
 	}

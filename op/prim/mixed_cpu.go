@@ -27,7 +27,7 @@ func castPacked(a *op.Args, w *cpu.Packing) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin := (plain.Out[0].Bytes + 63) &^ 63
+	begin := attach.Align(plain.Out[0].Bytes)
 	return &op.Prepared{Threads: max(k.Threads, w.Threads()), Scratch: begin + w.Scratch(),
 		Impls: w.Impls(), Run: func(c *op.Call) error {
 			rounded := *c

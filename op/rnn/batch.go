@@ -78,7 +78,7 @@ type arena struct {
 // floats returns n numbers that share no cache line with others.
 func (a *arena) floats(n int) []float32 {
 	at := a.used
-	a.used += (4*n + 63) &^ 63
+	a.used += attach.Align(4 * n)
 	if a.base == nil || n == 0 {
 		return nil
 	}
