@@ -9,10 +9,10 @@
 // position + i + 1. lengths and positions have a number for each sequence, and may be null.
 //
 // The mask of floats is added to the scores, or bytes tell which keys are read; its strides by
-// sequence, head, query and key are 0 where it broadcasts. Each weight has a random number from 0 to
-// 2^24 - 1, the one of its place in an array batch x heads x n x keys: weights with numbers below
-// keep are multiplied by kept, the others are dropped. With narrow, queries, keys, values and weighted sums are bfloat16, and
-// there are no gradients.
+// sequence, head, query and key are 0 where it broadcasts. Each weight has a random number from 0
+// to 2^24 - 1, the number of its place in an array batch x heads x n x keys: weights with numbers
+// below keep are multiplied by kept, the others are dropped. With narrow, queries, keys, values and
+// weighted sums are bfloat16, and there are no gradients.
 typedef struct {
 	int64_t batch, n, keys, groups, group, size;
 	const int32_t *lengths, *positions;

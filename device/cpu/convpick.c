@@ -181,8 +181,8 @@ static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, i
 	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
 	double columns = (double)(c->batch * d->pixels);
 	double macs = columns * (double)(ic * c->oc * d->taps);
+	if (gx_naive(k->pd)) return naive_ns * macs;
 	const char *impl = gx_impl(k->pd);
-	if (!strncmp(impl, "ref", 3)) return naive_ns * macs;
 	double touched = touch_ns * (floats(k->x) + floats(k->y));
 	if (strstr(impl, "gemm") && !strstr(impl, "brg")) return touched + products(c, d, macs, pass);
 	double px = floats(k->x) / floats(d->dx), py = floats(k->y) / floats(d->y), full = px * py;
@@ -208,8 +208,6 @@ static double total(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, 
 		ns += moved(c, c->in, c->ic, k->x, d->dx);
 	return ns;
 }
-
-static int naive(const gx_pick *k) { return !strncmp(gx_impl(k->pd), "ref", 3); }
 
 // Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to a
 // multiple of 16; channels last need no padding. With very few channels blocked kernels read the
@@ -276,7 +274,7 @@ int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_
 			continue;
 		}
 		// Naive kernels are slower than converting everything to float32
-		if (c->type == GX_BFLOAT && naive(&k)) {
+		if (c->type == GX_BFLOAT && gx_naive(k.pd)) {
 			dnnl_primitive_desc_destroy(k.pd);
 			continue;
 		}
@@ -287,7 +285,7 @@ int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_
 		}
 		if (got->pd) dnnl_primitive_desc_destroy(got->pd);
 		*got = k, got->ns = ns;
-		if (i == 0 && settled(c) && !naive(&k)) break;
+		if (i == 0 && settled(c) && !gx_naive(k.pd)) break;
 	}
 	return got->pd ? gx_prog_keep(p, got->pd) : err;
 }

@@ -70,7 +70,10 @@ int gx_layout_of(gx_md md, int n, const int64_t *dims); // the unpadded layout t
 void gx_prog_set_packed(gx_prog *p, gx_md md);
 gx_md gx_prog_packed(const gx_prog *p);
 gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what);
+dnnl_data_type_t gx_dnnl_type(int type);       // of an element type of prog.h
 const char *gx_impl(dnnl_primitive_desc_t pd); // name of the implementation, owned by pd
+// Whether the implementation is the library's reference, a hundred times slower than others
+int gx_naive(dnnl_primitive_desc_t pd);
 
 #define GX_TRY(call) \
 	do { \

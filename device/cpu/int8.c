@@ -7,8 +7,6 @@
 #include "gx.h"
 
 static const int weight_tags[] = {dnnl_x, dnnl_oiw, dnnl_oihw, dnnl_oidhw};
-static const int types[] = {0, GX_FLOAT, GX_UINT8, GX_INT8};
-static const dnnl_data_type_t sum_types[] = {dnnl_data_type_undef, dnnl_f32, dnnl_u8, dnnl_s8};
 
 // descs are the descriptions of the operands.
 typedef struct {
@@ -26,7 +24,7 @@ static int describe(gx_prog *p, const gx_int8 *c, descs *d) {
 		d->pad_end[i] = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilate[i] + 1 -
 			c->in[i] - c->pad[i];
 	}
-	int xt = types[c->x_type], yt = types[c->y_type], st = types[c->sum_type];
+	int xt = c->x_type, yt = c->y_type, st = c->sum_type;
 	GX_TRY(gx_prog_md(p, &d->x, xt, n + 2, x, gx_layout_tag(c->x_layout, n)));
 	GX_TRY(gx_prog_md(p, &d->last_x, xt, n + 2, x, last));
 	GX_TRY(gx_prog_md(p, &d->y, yt, n + 2, y, gx_layout_tag(c->y_layout, n)));
@@ -34,7 +32,7 @@ static int describe(gx_prog *p, const gx_int8 *c, descs *d) {
 	GX_TRY(gx_prog_md(p, &d->w, GX_INT8, n + 2, w, weight_tags[n]));
 	GX_TRY(gx_prog_md(p, &d->any_w, GX_INT8, n + 2, w, dnnl_format_tag_any));
 	GX_TRY(gx_prog_md(p, &d->vector, GX_FLOAT, n + 2, v, gx_layout_tag(GX_PLAIN, n)));
-	if (c->sum_type == GX_TYPE_NONE) return 0;
+	if (c->sum_type == GX_NONE) return 0;
 	GX_TRY(gx_prog_md(p, &d->sum, st, n + 2, y, gx_layout_tag(c->sum_layout, n)));
 	return gx_prog_md(p, &d->last_sum, st, n + 2, y, last);
 }
@@ -49,18 +47,18 @@ static int append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t alg, float alpha)
 
 static int append_sum(dnnl_post_ops_t ops, const gx_int8 *c) {
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_post_ops_append_sum(ops, c->sum_step, 0, sum_types[c->sum_type]);
+	return dnnl_post_ops_append_sum(ops, c->sum_step, 0, gx_dnnl_type(c->sum_type));
 #else
-	return dnnl_post_ops_append_sum_v2(ops, c->sum_step, sum_types[c->sum_type]);
+	return dnnl_post_ops_append_sum_v2(ops, c->sum_step, gx_dnnl_type(c->sum_type));
 #endif
 }
 
 static int append(dnnl_post_ops_t ops, const gx_int8 *c, const descs *d) {
 	GX_TRY(dnnl_post_ops_append_binary(ops, dnnl_binary_mul, d->vector));
 	GX_TRY(dnnl_post_ops_append_binary(ops, dnnl_binary_add, d->vector));
-	if (c->sum_type != GX_TYPE_NONE) GX_TRY(append_sum(ops, c));
+	if (c->sum_type != GX_NONE) GX_TRY(append_sum(ops, c));
 	if (c->relu) GX_TRY(append_eltwise(ops, dnnl_eltwise_relu, 0.0f));
-	if (c->y_type != GX_TYPE_F32) GX_TRY(append_eltwise(ops, dnnl_eltwise_linear, c->y_scale));
+	if (c->y_type != GX_FLOAT) GX_TRY(append_eltwise(ops, dnnl_eltwise_linear, c->y_scale));
 	return 0;
 }
 
@@ -108,7 +106,7 @@ int gx_int8_program(gx_prog **out, const gx_int8 *c, int threads) {
 	else
 		GX_TRY(gx_prog_use(p, d.w, pw, w, &pw));
 	GX_TRY(gx_prog_place(p, d.last_y, d.y, final, &py));
-	if (c->sum_type != GX_TYPE_NONE)
+	if (c->sum_type != GX_NONE)
 		GX_TRY(gx_prog_copy(p, d.sum, (gx_place){5, 0}, d.last_sum, py));
 	gx_bind binds[] = {{DNNL_ARG_SRC, d.last_x, px}, {DNNL_ARG_WEIGHTS, w, pw},
 		{DNNL_ARG_DST, d.last_y, py},

@@ -44,18 +44,18 @@ type Int8Spec struct {
 	Packed                          bool   // weights come as Packing leaves them
 }
 
-var int8Types = map[dtype.Type]C.int32_t{dtype.Float32: C.GX_TYPE_F32, dtype.Uint8: C.GX_TYPE_U8,
-	dtype.Int8: C.GX_TYPE_S8}
-
 // c describes the layer; a dense one as a convolution of one image whose pixels are the samples,
 // where rows is true, else of images of one pixel.
 func (s *Int8Spec) c(rows bool) C.gx_int8 {
 	c := C.gx_int8{axes: C.int64_t(len(s.Kernel)), batch: C.int64_t(s.Batch),
 		ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
-		x_type: int8Types[s.X], y_type: int8Types[s.Y], sum_type: int8Types[s.Sum],
+		x_type: elementType(s.X), y_type: elementType(s.Y), sum_type: C.GX_NONE,
 		relu: C.int32_t(boolInt(s.ReLU)), y_scale: C.float(s.Scale), sum_step: C.float(s.SumStep),
 		x_layout: C.int32_t(s.XLayout), y_layout: C.int32_t(s.YLayout),
 		sum_layout: C.int32_t(s.SumLayout), packed: C.int32_t(boolInt(s.Packed))}
+	if s.Sum != dtype.Unknown {
+		c.sum_type = elementType(s.Sum)
+	}
 	for i := range s.Kernel {
 		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]),
 			C.int64_t(s.Kernel[i])
@@ -129,13 +129,13 @@ type Quantizer struct {
 
 // Run quantizes x.
 func (q Quantizer) Run(y, x unsafe.Pointer) {
-	C.gx_quantize(y, (*C.float)(x), C.float(q.Scale), C.int(int8Types[q.Type]), C.int64_t(q.N),
+	C.gx_quantize(y, (*C.float)(x), C.float(q.Scale), C.int(elementType(q.Type)), C.int64_t(q.N),
 		C.int64_t(q.Channels), C.int64_t(q.Pixels), boolInt(q.Last), C.int(q.Threads))
 }
 
 // Dequantize turns n integers of a type into float32 numbers q·step.
 func Dequantize(y, x unsafe.Pointer, t dtype.Type, step float32, n, threads int) {
-	C.gx_dequantize((*C.float)(y), x, C.float(step), C.int(int8Types[t]), C.int64_t(n),
+	C.gx_dequantize((*C.float)(y), x, C.float(step), C.int(elementType(t)), C.int64_t(n),
 		C.int(threads))
 }
 

@@ -10,14 +10,11 @@
 
 #include "prog.h"
 
-// Element types.
-enum { GX_TYPE_NONE, GX_TYPE_F32, GX_TYPE_U8, GX_TYPE_S8 };
-
 // gx_int8 describes a layer. Weights are int8 (oc, ic, kernel...), scale and offset are (oc).
 typedef struct {
 	int64_t axes, batch, ic, oc;
 	int64_t in[3], out[3], kernel[3], stride[3], dilate[3], pad[3]; // dilate 1 is dense
-	int32_t x_type, y_type, sum_type; // sum_type GX_TYPE_NONE: nothing is added
+	int32_t x_type, y_type, sum_type; // sum_type GX_NONE: nothing is added
 	int32_t relu;
 	float y_scale, sum_step;
 	int32_t x_layout, sum_layout, y_layout; // GX_PLAIN or GX_LAST
@@ -44,8 +41,8 @@ void gx_quantize(void *y, const float *x, float scale, int type, int64_t n, int6
 // gx_dequantize turns n integers of a type into q * step.
 void gx_dequantize(float *y, const void *x, float step, int type, int64_t n, int threads);
 
-// gx_bytepool describes pooling by max of bytes: arrays (batch, channels, spatial...), plain or with
-// the channels last. Windows reach beyond the input, but no window lies outside of it altogether.
+// gx_bytepool describes pooling by max of bytes: arrays (batch, channels, spatial...), plain or
+// with the channels last. Windows reach beyond the input, but no window lies outside of it altogether.
 typedef struct {
 	int64_t batch, channels, in[3], out[3], kernel[3], stride[3], pad[3];
 	int32_t is_signed, x_last, y_last;

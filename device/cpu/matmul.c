@@ -4,8 +4,6 @@
 
 #include "dnnprog.h"
 
-#include <string.h>
-
 // operand describes rows x cols matrices; axes of one matrix are left out.
 static int operand(gx_prog *p, gx_md *md, int type, const gx_matmul *g, const gx_grid *at,
 	int64_t rows, int64_t cols) {
@@ -50,7 +48,7 @@ int gx_matmul_program(gx_prog **out, const gx_matmul *g, int threads) {
 	GX_TRY(matmul_pd(&pd, a, b, bias, c, attr));
 	GX_TRY(gx_prog_keep(p, pd));
 	// A naive product is slower than converting everything to float32
-	if (!strncmp(gx_impl(pd), "ref", 3)) return dnnl_unimplemented;
+	if (gx_naive(pd)) return dnnl_unimplemented;
 	gx_bind binds[] = {{DNNL_ARG_SRC, a, {0, 0}}, {DNNL_ARG_WEIGHTS, b, {1, 0}},
 		{DNNL_ARG_DST, c, {3, 0}}, {DNNL_ARG_BIAS, bias, {2, 0}}};
 	return gx_prog_step(p, pd, binds, g->bias ? 4 : 3);

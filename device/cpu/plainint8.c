@@ -19,17 +19,17 @@ typedef struct {
 } job;
 
 static int32_t number(const void *x, int type, int64_t i) {
-	return type == GX_TYPE_S8 ? ((const int8_t *)x)[i] : ((const uint8_t *)x)[i];
+	return type == GX_INT8 ? ((const int8_t *)x)[i] : ((const uint8_t *)x)[i];
 }
 
 static float limited(float v, int type) {
-	float low = type == GX_TYPE_S8 ? -128.0f : 0.0f, high = type == GX_TYPE_S8 ? 127.0f : 255.0f;
+	float low = type == GX_INT8 ? -128.0f : 0.0f, high = type == GX_INT8 ? 127.0f : 255.0f;
 	v = v > low ? v : low;
 	return rintf(v < high ? v : high);
 }
 
 static void put(void *y, int type, int64_t i, float v) {
-	if (type == GX_TYPE_S8)
+	if (type == GX_INT8)
 		((int8_t *)y)[i] = (int8_t)limited(v, type);
 	else
 		((uint8_t *)y)[i] = (uint8_t)limited(v, type);
@@ -41,10 +41,10 @@ static void finish(const job *j, const int32_t *sums, int64_t oc, int64_t at, in
 	for (int64_t i = 0; i < n; i++) {
 		float v = (float)sums[i] * j->scale[oc];
 		v = v + j->offset[oc];
-		if (c->sum_type != GX_TYPE_NONE)
+		if (c->sum_type != GX_NONE)
 			v = fmaf((float)number(j->sum, c->sum_type, at + i), c->sum_step, v);
 		if (c->relu) v = v > 0 ? v : 0;
-		if (c->y_type == GX_TYPE_F32)
+		if (c->y_type == GX_FLOAT)
 			((float *)j->y)[at + i] = v;
 		else
 			put(j->y, c->y_type, at + i, v * c->y_scale);
@@ -81,7 +81,7 @@ static void tap(const gx_int8 *c, int32_t *s, const void *x, int64_t row, int32_
 	b = gx_max(b, from), e = gx_min(e, to);
 	if (e <= b) return;
 	int64_t at = row + b * step + off;
-	if (c->x_type == GX_TYPE_S8)
+	if (c->x_type == GX_INT8)
 		add_s8(s + (b - from), (const int8_t *)x + at, w, e - b, step);
 	else
 		add_u8(s + (b - from), (const uint8_t *)x + at, w, e - b, step);
@@ -135,7 +135,7 @@ static void outputs(const void *arg, int64_t begin, int64_t end) {
 	for (int64_t i = begin; i < end; i++) {
 		int64_t n = i / c->oc, oc = i % c->oc;
 		const int8_t *w = j->w + oc * c->ic;
-		int32_t s = c->x_type == GX_TYPE_S8 ? dot_s8((const int8_t *)j->x + n * c->ic, w, c->ic)
+		int32_t s = c->x_type == GX_INT8 ? dot_s8((const int8_t *)j->x + n * c->ic, w, c->ic)
 			: dot_u8((const uint8_t *)j->x + n * c->ic, w, c->ic);
 		finish(j, &s, oc, i, 1);
 	}
@@ -173,7 +173,7 @@ QUANTIZE(s8, int8_t, -128.0f, 127.0f)
 
 static void quantize(const change *c, int64_t to, int64_t from, int64_t n, int64_t step) {
 	const float *x = (const float *)c->x + from;
-	if (c->type == GX_TYPE_S8)
+	if (c->type == GX_INT8)
 		quantize_s8((int8_t *)c->y + to, x, c->scale, n, step);
 	else
 		quantize_u8((uint8_t *)c->y + to, x, c->scale, n, step);
@@ -216,7 +216,7 @@ GX_CLONES static void dequantize_s8(float *y, const int8_t *x, float step, int64
 static void dequantize(const void *arg, int64_t begin, int64_t end) {
 	const change *c = arg;
 	float *y = (float *)c->y + begin;
-	if (c->type == GX_TYPE_S8)
+	if (c->type == GX_INT8)
 		dequantize_s8(y, (const int8_t *)c->x + begin, c->scale, end - begin);
 	else
 		dequantize_u8(y, (const uint8_t *)c->x + begin, c->scale, end - begin);

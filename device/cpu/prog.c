@@ -60,8 +60,11 @@ gx_prog *gx_prog_new(int threads) {
 
 dnnl_primitive_attr_t gx_prog_attr(gx_prog *p) { return p->attr; }
 
-static const dnnl_data_type_t types[] = {[GX_FLOAT] = dnnl_f32, [GX_BFLOAT] = dnnl_bf16,
-	[GX_UINT8] = dnnl_u8, [GX_INT8] = dnnl_s8};
+dnnl_data_type_t gx_dnnl_type(int type) {
+	static const dnnl_data_type_t types[] = {[GX_FLOAT] = dnnl_f32, [GX_BFLOAT] = dnnl_bf16,
+		[GX_UINT8] = dnnl_u8, [GX_INT8] = dnnl_s8, [GX_NONE] = dnnl_data_type_undef};
+	return types[type];
+}
 
 // new_md makes a description on the heap, by strides where they are given and else by a tag; null
 // where oneDNN refuses it or memory is short.
@@ -103,7 +106,7 @@ static int own_md(gx_prog *p, gx_md *md, gx_md m, int err) {
 int gx_prog_md(gx_prog *p, gx_md *md, int type, int n, const int64_t *dims, int tag) {
 	if (p->owned_md == MAX_OWNED) return dnnl_out_of_memory;
 	int err;
-	gx_md m = new_md(types[type], n, dims, 0, tag, &err);
+	gx_md m = new_md(gx_dnnl_type(type), n, dims, 0, tag, &err);
 	return own_md(p, md, m, err);
 }
 
@@ -111,7 +114,7 @@ int gx_prog_strided_md(gx_prog *p, gx_md *md, int type, int n, const int64_t *di
 	const int64_t *strides) {
 	if (p->owned_md == MAX_OWNED) return dnnl_out_of_memory;
 	int err;
-	gx_md m = new_md(types[type], n, dims, strides, 0, &err);
+	gx_md m = new_md(gx_dnnl_type(type), n, dims, strides, 0, &err);
 	return own_md(p, md, m, err);
 }
 
@@ -199,6 +202,8 @@ const char *gx_impl(dnnl_primitive_desc_t pd) {
 	const char *name = 0;
 	return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) || !name ? "" : name;
 }
+
+int gx_naive(dnnl_primitive_desc_t pd) { return !strncmp(gx_impl(pd), "ref", 3); }
 
 const char *gx_prog_impl(const gx_prog *p, int i) { return i < p->steps ? p->step[i].impl : 0; }
 

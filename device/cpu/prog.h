@@ -14,8 +14,9 @@ enum { GX_PROG_PTRS = 6 };
 // run fastest.
 enum { GX_PLAIN, GX_LAST, GX_BLOCK8, GX_BLOCK16, GX_LAYOUTS };
 
-// Element types of arrays in programs. Sums of bfloat16 numbers are float32 inside.
-enum { GX_FLOAT, GX_BFLOAT, GX_UINT8, GX_INT8 };
+// Element types of arrays in programs, and GX_NONE for an array that is not there. Sums of bfloat16
+// numbers are float32 inside.
+enum { GX_FLOAT, GX_BFLOAT, GX_UINT8, GX_INT8, GX_NONE };
 
 // gx_reorder makes the program that copies an array from one layout (pointer 0) to another (pointer
 // 1).

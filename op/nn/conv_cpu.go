@@ -75,7 +75,8 @@ func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	s.AnyDX = s.Blocked && a.Chooses(0) || onePixel(a.In[1].Shape)
 	// The bias alone is wanted rarely enough to compute the weight's gradient along with it.
 	wantW := a.Needs(1) || s.Bias && a.Needs(2)
-	s.Winograd = s.Blocked && s.DType == dtype.Float32 && FusedConvolutionOf(p).SuitsWinograd(a.In[1].Shape, a.In[0].Shape)
+	s.Winograd = s.Blocked && s.DType == dtype.Float32 &&
+		FusedConvolutionOf(p).SuitsWinograd(a.In[1].Shape, a.In[0].Shape)
 	k, err := newConvGrad(s, a.Needs(0), wantW)
 	if err != nil {
 		return nil, refused(s.DType, err)
