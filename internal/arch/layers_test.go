@@ -12,8 +12,8 @@ gluon  training                           networks as values; scores, history an
 trainer                                   optimizer and store: the way of gradients to parameters
 predict  monitor  pipeline  quantize  checkpoint/{safetensors,npy}      models in service; metrics and traces of jobs for other programs; stages of networks; networks with integers of 8 bits
 interop/onnx  interop/onnx/export         models of ONNX: symbols and parameters of their files, and back
-checkpoint  kvstore  rnn  interop/onnx/internal/file
-kvstore/update  kvstore/touched  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
+checkpoint  kvstore  rnn  runs  interop/onnx/internal/file
+kvstore/update  kvstore/touched  runs/tensorboard  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd
