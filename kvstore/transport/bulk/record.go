@@ -24,16 +24,15 @@ import (
 const (
 	recordHead = 5
 	sealSize   = 16
-	recordSize = 127 << 8 // bytes of content of the longest record that is written
+	recordSize = 255 << 8 // bytes of content of the longest record that is written
 	longest    = 1<<16 - 1
-	// long is the size of payloads that are sealed where they lie, and of the first record of such
-	// a payload: the peer wakes and opens it while the next one is being sealed.
+	// long is the size of payloads that are sealed where they lie.
 	long = 16 << 10
-	// together is the number of sealed bytes from which they are written: four long records, which
-	// fit two segments on the loopback.
-	together = 120 << 10
+	// together is the number of sealed bytes from which they are written: four long records, which fit
+	// four segments on the loopback.
+	together = 250 << 10
 	// roomSize is the size of the buffer into which a line reads.
-	roomSize = 256 << 10
+	roomSize = 512 << 10
 )
 
 // Sizes of the keys of one direction.
@@ -118,13 +117,12 @@ func (w *writer) add(b []byte) error {
 	return nil
 }
 
-// addLong seals a long payload where it lies, in records of its own. The first record goes out at
-// once.
+// addLong seals a long payload where it lies, in records of its own.
 func (w *writer) addLong(b []byte) error {
 	err := w.end()
-	for n, most := long, 0; err == nil && len(b) > 0; n, most = recordSize, together {
-		n = min(n, len(b))
-		err = w.record(b[:n], most)
+	for err == nil && len(b) > 0 {
+		n := min(recordSize, len(b))
+		err = w.record(b[:n])
 		b = b[n:]
 	}
 	return err
@@ -135,20 +133,20 @@ func (w *writer) end() error {
 	if len(w.plain) == 0 {
 		return nil
 	}
-	err := w.record(w.plain, together)
+	err := w.record(w.plain)
 	w.plain = w.plain[:0]
 	return err
 }
 
-// record seals one record. It writes if more than so many bytes wait.
-func (w *writer) record(b []byte, most int) error {
+// record seals one record. It writes when enough bytes wait.
+func (w *writer) record(b []byte) error {
 	at := len(w.out)
 	w.out = append(w.out, 23, 3, 3, 0, 0)
 	head := w.out[at:]
 	binary.BigEndian.PutUint16(head[3:], uint16(len(b)+sealSize))
 	w.out = w.seal.aead.Seal(w.out, w.seal.next(), b, head)
 	w.sealed += uint64(len(b))
-	if len(w.out) >= most {
+	if len(w.out) >= together {
 		return w.flush()
 	}
 	return nil
@@ -168,8 +166,8 @@ func (w *writer) flush() error {
 func (w *writer) wipe() { clear(w.plain[:cap(w.plain)]) }
 
 // source reads bytes as io.Reader does. least is a number of bytes that are under way and without
-// which the caller cannot end its work, 0 if there are none: a source may look again for a while
-// before it sleeps, and sleep until so many have come.
+// which the caller cannot end its work, 0 if there are none: a source may sleep until so many have
+// come.
 type source interface {
 	read(p []byte, least int) (int, error)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
-	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,22 +23,15 @@ func (o *Options) control(_ context.Context, _, _ string, c syscall.RawConn) err
 	return failed
 }
 
-// A socket waits for bytes that are under way as follows.
-const (
-	// patience is the time for which it looks before its goroutine sleeps. The peer seals a record
-	// in a part of it; to wake a sleeping processor takes as long.
-	patience = 50 * time.Microsecond
-	// mostLow is the greatest number of bytes that must come before the kernel tells the poller. It
-	// is more than one system call of the peer, so that the poller hears of a payload once, not of
-	// each of its parts while the goroutine is reading them.
-	mostLow = roomSize / 2
-)
+// mostLow is the greatest number of bytes that must come before the kernel tells the poller. It is
+// more than one system call of the peer, so that the poller hears of a payload once, not of each of
+// its parts while the goroutine is reading them.
+const mostLow = roomSize / 2
 
 // socket reads from a connection of the kernel.
 type socket struct {
-	raw   syscall.RawConn
-	alone bool // there is one processor, which the sender needs
-	low   int  // bytes that must come before the kernel tells the poller
+	raw syscall.RawConn
+	low int // bytes that must come before the kernel tells the poller
 
 	// Of the present read.
 	p     []byte
@@ -50,17 +41,34 @@ type socket struct {
 	look  func(fd uintptr) bool // try, made once
 }
 
-// newSocket returns the source of a connection.
+// newSocket returns the source of a connection, and sets the options of the connection.
 func newSocket(c net.Conn) source {
-	s := &socket{alone: runtime.NumCPU() == 1, low: 1}
+	s := &socket{low: 1}
 	s.look = s.try
 	if sc, ok := c.(syscall.Conn); ok {
 		var err error
 		if s.raw, err = sc.SyscallConn(); err == nil {
+			if local(c) {
+				_ = s.raw.Control(unpaced)
+			}
 			return s
 		}
 	}
 	return sleeper{c}
+}
+
+// local reports whether both ends of a connection are on this host.
+func local(c net.Conn) bool {
+	here, ok := c.LocalAddr().(*net.TCPAddr)
+	there, found := c.RemoteAddr().(*net.TCPAddr)
+	return ok && found && here.IP.Equal(there.IP)
+}
+
+// unpaced frees a connection within this host from the pace of a congestion control such as BBR,
+// which takes the time between two sealed records for the limit of a link. Where Reno cannot be had
+// the pace stays.
+func unpaced(fd uintptr) {
+	_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno")
 }
 
 // read implements source.
@@ -87,23 +95,10 @@ func (s *socket) try(fd uintptr) bool {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, low)
 		s.low = low
 	}
-	var began time.Time
 	for {
 		s.n, s.err = unix.Read(int(fd), s.p)
-		switch {
-		case s.err == unix.EINTR:
-			continue
-		case s.err != unix.EAGAIN:
-			return true
-		case s.least == 0 || s.alone:
-			return false
+		if s.err != unix.EINTR {
+			return s.err != unix.EAGAIN
 		}
-		if now := time.Now(); began.IsZero() {
-			began = now
-		} else if now.Sub(began) > patience {
-			return false
-		}
-		// Other threads that are ready come first.
-		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 	}
 }

@@ -29,7 +29,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sleeper is a source that does not look twice.
+// sleeper is a source without a least number of bytes.
 type sleeper struct{ net.Conn }
 
 func (s sleeper) read(p []byte, _ int) (int, error) { return s.Conn.Read(p) }

@@ -8,7 +8,7 @@
 // # Time
 //
 // No branch and no address depends on keys or texts. The instructions take the same time for all
-// values. Open verifies the seal before it decrypts.
+// values. Texts are encrypted and hashed in one pass; Open clears the text if the seal is wrong.
 //
 // # Correctness
 //

@@ -86,28 +86,60 @@ func (a *aead) Seal(dst, nonce, plain, data []byte) []byte {
 	at := len(dst)
 	dst = room(dst, len(plain)+sealSize)
 	out := dst[at:]
-	a.crypt(out, plain, nonce)
-	s := a.seal(out[:len(plain)], nonce, data)
+	var sum block
+	a.hash(&sum, data)
+	n := len(plain) &^ (step - 1)
+	c := counterOf(nonce, 2)
+	if n > 0 {
+		ctr(&a.keys, &c, &out[0], &plain[0], step)
+	}
+	if n > step {
+		c = counterOf(nonce, 2+step/16)
+		both(a, &c, &sum, &out[step], &plain[step], &out[0], n-step)
+	} else {
+		a.hash(&sum, out[:n])
+	}
+	a.tail(out[n:len(plain)], plain[n:], nonce, n)
+	a.hash(&sum, out[n:len(plain)])
+	s := a.seal(&sum, nonce, len(plain), len(data))
 	copy(out[len(plain):], s[:])
 	return dst
 }
 
 var errOpen = errors.New("gcm: message authentication failed")
 
-// Open implements cipher.AEAD. It writes nothing to dst when it returns an error.
+// Open implements cipher.AEAD. When it returns an error the place of the text holds zeros.
 func (a *aead) Open(dst, nonce, sealed, data []byte) ([]byte, error) {
 	check(nonce)
-	n := len(sealed) - sealSize
-	if n < 0 {
+	size := len(sealed) - sealSize
+	if size < 0 {
 		return nil, errOpen
 	}
-	s := a.seal(sealed[:n], nonce, data)
-	if subtle.ConstantTimeCompare(s[:], sealed[n:]) != 1 {
-		return nil, errOpen
-	}
+	text := sealed[:size]
 	at := len(dst)
-	dst = room(dst, n)
-	a.crypt(dst[at:], sealed[:n], nonce)
+	dst = room(dst, size)
+	out := dst[at:]
+	var sum block
+	a.hash(&sum, data)
+	n, done := size&^(step-1), 0
+	if n > step {
+		done = n - step
+		c := counterOf(nonce, 2)
+		both(a, &c, &sum, &out[0], &text[0], &text[0], done)
+	} else {
+		a.hash(&sum, text[:n])
+	}
+	a.hash(&sum, text[n:])
+	s := a.seal(&sum, nonce, size, len(data))
+	if subtle.ConstantTimeCompare(s[:], sealed[size:]) != 1 {
+		clear(out)
+		return nil, errOpen
+	}
+	if n > 0 {
+		c := counterOf(nonce, uint32(2+done/16))
+		ctr(&a.keys, &c, &out[done], &text[done], step)
+	}
+	a.tail(out[n:], text[n:], nonce, n)
 	return dst, nil
 }
 
@@ -132,31 +164,25 @@ func counterOf(nonce []byte, n uint32) (b block) {
 	return b
 }
 
-// crypt encrypts or decrypts src into dst, which may be the same memory.
-func (a *aead) crypt(dst, src, nonce []byte) {
-	n := len(src) &^ (step - 1)
-	if n > 0 {
-		c := counterOf(nonce, 2)
-		ctr(&a.keys, &c, &dst[0], &src[0], n)
+// tail encrypts or decrypts the bytes behind the first n, fewer than step. dst and src may be the
+// same memory.
+func (a *aead) tail(dst, src, nonce []byte, n int) {
+	if len(src) == 0 {
+		return
 	}
-	if rest := len(src) - n; rest > 0 {
-		c := counterOf(nonce, uint32(2+n/16))
-		var b [step]byte
-		copy(b[:], src[n:])
-		ctr(&a.keys, &c, &b[0], &b[0], step)
-		copy(dst[n:], b[:rest])
-	}
+	c := counterOf(nonce, uint32(2+n/16))
+	var b [step]byte
+	copy(b[:], src)
+	ctr(&a.keys, &c, &b[0], &b[0], step)
+	copy(dst, b[:])
 }
 
-// seal computes the seal of an encrypted text and of additional data.
-func (a *aead) seal(text, nonce, data []byte) (s block) {
-	var sum block
-	a.hash(&sum, data)
-	a.hash(&sum, text)
+// seal computes the seal of texts that have been hashed, of these lengths in bytes.
+func (a *aead) seal(sum *block, nonce []byte, text, data int) (s block) {
 	var lengths block
-	binary.BigEndian.PutUint64(lengths[:], uint64(len(data))*8)
-	binary.BigEndian.PutUint64(lengths[8:], uint64(len(text))*8)
-	a.hash(&sum, lengths[:])
+	binary.BigEndian.PutUint64(lengths[:], uint64(data)*8)
+	binary.BigEndian.PutUint64(lengths[8:], uint64(text)*8)
+	a.hash(sum, lengths[:])
 	var mask [step]byte
 	c := counterOf(nonce, 1)
 	ctr(&a.keys, &c, &mask[0], &mask[0], step)
@@ -195,3 +221,8 @@ func ctr(keys *schedule, counter *block, dst, src *byte, n int)
 //
 //go:noescape
 func ghash(powers, sum *block, data *byte, n int)
+
+// both does as ctr with n bytes, and as ghash with n+step bytes.
+//
+//go:noescape
+func both(a *aead, counter, sum *block, dst, src, hashed *byte, n int)
