@@ -67,11 +67,16 @@ func (a *NormArgs) c() C.gcu_dnn_norms {
 		eps: C.double(a.Eps)}
 }
 
+// bits returns the bits of the addresses of all operands, ORed.
+func (a *NormArgs) bits() uintptr {
+	return bitsOf(a.Out, a.X, a.DY, a.Gamma, a.Beta, a.Mean, a.Var, a.Inv, a.DGamma, a.DBeta)
+}
+
 // Infer normalizes X by Mean and Var. All methods return ErrNotServed if cuDNN does not support the
 // layer; they have then done nothing.
 func (n *Norm) Infer(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+	return n.l.run(q, a.bits(), func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_norm_run(f, ctx, h, n.l.c, &k)
 	})
 }
@@ -80,7 +85,7 @@ func (n *Norm) Infer(q *Queue, a *NormArgs) error {
 // 1/sqrt(variance + eps) to Inv. Out must not be X.
 func (n *Norm) Learn(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+	return n.l.run(q, a.bits(), func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_norm_learn(f, ctx, h, n.l.c, &k)
 	})
 }
@@ -89,7 +94,7 @@ func (n *Norm) Learn(q *Queue, a *NormArgs) error {
 // Out must not be X or DY.
 func (n *Norm) Backward(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+	return n.l.run(q, a.bits(), func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_norm_back(f, ctx, h, n.l.c, &k)
 	})
 }

@@ -17,14 +17,17 @@ int gcu_blas_load(void *lib, gcu_blas *f, const char **missing) {
 	LOAD(SetStream_v2)
 	LOAD(SetMathMode)
 	LOAD(GemmStridedBatchedEx)
+	f->SetWorkspace_v2 = dlsym(lib, "cublasSetWorkspace_v2");
 	return 0;
 }
 
-int gcu_blas_open(gcu_blas *f, void *ctx, void *stream, int math, void **handle) {
+int gcu_blas_open(gcu_blas *f, void *ctx, void *stream, int math, void *space, size_t bytes,
+	void **handle) {
 	int err = cuCtxSetCurrent(ctx);
 	if (!err) err = f->Create_v2(handle);
 	if (!err) err = f->SetStream_v2(*handle, stream);
 	if (!err) err = f->SetMathMode(*handle, math);
+	if (!err && space && f->SetWorkspace_v2) err = f->SetWorkspace_v2(*handle, space, bytes);
 	return err;
 }
 

@@ -71,6 +71,8 @@ const (
 	typeF32, typeF64, typeF16, typeBF16 = 0, 1, 2, 14
 	computeF32, computeF64              = 68, 70
 	mathDefault, mathTF32               = 0, 3
+	// Sums of products of 16-bit numbers stay float32, also where the library splits them.
+	mathWideSums = 16
 )
 
 // NewGemm returns a product for cuBLAS, nil if cuBLAS does not support the strides or the type.
@@ -128,6 +130,9 @@ func (g *Gemm) Run(q *Queue, a, b, c unsafe.Pointer) (done bool, err error) {
 	if err != nil {
 		return false, nil
 	}
+	if q.blas.handle == nil && q.tape.refuses() {
+		return true, errNotRecorded
+	}
 	q.blas.once.Do(func() { q.blas.handle, q.blas.err = q.openBlas(f) })
 	if q.blas.err != nil {
 		return true, q.blas.err
@@ -141,13 +146,22 @@ func (g *Gemm) Run(q *Queue, a, b, c unsafe.Pointer) (done bool, err error) {
 	return true, nil
 }
 
+// blasSpace is the size in bytes of cuBLAS's working memory per queue: the size that NVIDIA
+// recommends for compute capability 9.0, larger than for the ones before.
+const blasSpace = 32 << 20
+
+// openBlas makes the handle of q. A part of the memory of a failed call is lost.
 func (q *Queue) openBlas(f *C.gcu_blas) (unsafe.Pointer, error) {
 	var h unsafe.Pointer
 	mode := C.int(mathDefault)
 	if tf32.Load() {
 		mode = mathTF32
 	}
-	if code := C.gcu_blas_open(f, q.gpu.c(), q.s, mode, &h); code != 0 {
+	space, err := backend{}.Alloc(q.gpu.id, blasSpace)
+	if err != nil {
+		return nil, err
+	}
+	if code := C.gcu_blas_open(f, q.gpu.c(), q.s, mode|mathWideSums, space, blasSpace, &h); code != 0 {
 		return nil, fmt.Errorf("cuda: opening cuBLAS on device %d: error %d", q.gpu.id, code)
 	}
 	return h, nil

@@ -22,7 +22,8 @@ const char *gcu_error_text(int code) {
 	return s;
 }
 
-int gcu_launch(void *ctx, void *fn, void *stream, unsigned gx, unsigned gy, unsigned bx, unsigned by, const uint64_t *args) {
+int gcu_launch(void *ctx, void *fn, void *stream, unsigned gx, unsigned gy, unsigned bx,
+	unsigned by, const uint64_t *args) {
 	USE(ctx);
 	void *params[1] = {(void *)args};
 	return cuLaunchKernel((CUfunction)fn, gx, gy, 1, bx, by, 1, 0, (CUstream)stream, params, 0);
@@ -38,9 +39,15 @@ int gcu_wait(void *ctx, void *stream, void *event) {
 	return cuStreamWaitEvent((CUstream)stream, (CUevent)event, 0);
 }
 
-int gcu_query(void *event) { return cuEventQuery((CUevent)event); }
+int gcu_query(void *ctx, void *event) {
+	USE(ctx);
+	return cuEventQuery((CUevent)event);
+}
 
-int gcu_sync_event(void *event) { return cuEventSynchronize((CUevent)event); }
+int gcu_sync_event(void *ctx, void *event) {
+	USE(ctx);
+	return cuEventSynchronize((CUevent)event);
+}
 
 int gcu_sync_stream(void *ctx, void *stream) {
 	USE(ctx);
@@ -57,6 +64,15 @@ int gcu_keep_pool(int device) {
 	if (err) return err;
 	cuuint64_t most = ~(cuuint64_t)0;
 	return cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
+}
+
+// gcu_share_pool lets device user read and write the memory of device owner's pool.
+int gcu_share_pool(int owner, int user) {
+	CUmemoryPool pool;
+	CUresult err = cuDeviceGetDefaultMemPool(&pool, owner);
+	if (err) return err;
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, user}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	return cuMemPoolSetAccess(pool, &access, 1);
 }
 
 int gcu_alloc(void *ctx, void *stream, size_t bytes, void **p) {
@@ -100,7 +116,8 @@ int gcu_copy(void *ctx, void *stream, void *dst, const void *src, size_t bytes) 
 
 int gcu_copy_peer(void *ctx, void *stream, void *dst, const void *src, void *src_ctx, size_t bytes) {
 	USE(ctx);
-	return cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)dst, (CUcontext)ctx, (CUdeviceptr)(uintptr_t)src, (CUcontext)src_ctx, bytes, (CUstream)stream);
+	return cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)dst, (CUcontext)ctx,
+		 (CUdeviceptr)(uintptr_t)src, (CUcontext)src_ctx, bytes, (CUstream)stream);
 }
 
 int gcu_set8(void *ctx, void *stream, void *dst, int value, size_t bytes) {
@@ -133,6 +150,15 @@ int gcu_replay(void *ctx, void *stream, void *exec) {
 int gcu_forget(void *ctx, void *exec) {
 	USE(ctx);
 	return cuGraphExecDestroy((CUgraphExec)exec);
+}
+
+// cuFuncGetParamInfo is not in headers before 12.4; drivers before 12.4 lack it.
+CUresult cuFuncGetParamInfo(CUfunction fn, size_t index, size_t *offset, size_t *size);
+
+int gcu_param_bytes(void *ctx, void *fn, size_t *bytes) {
+	USE(ctx);
+	size_t offset = 0;
+	return cuFuncGetParamInfo((CUfunction)fn, 0, &offset, bytes);
 }
 
 int gcu_mem_info(void *ctx, size_t *free, size_t *total) {

@@ -18,12 +18,13 @@ int gcu_launch(void *ctx, void *fn, void *stream, unsigned gx, unsigned gy, unsi
 	unsigned by, const uint64_t *args);
 int gcu_record(void *ctx, void *event, void *stream);
 int gcu_wait(void *ctx, void *stream, void *event);
-int gcu_query(void *event);
-int gcu_sync_event(void *event);
+int gcu_query(void *ctx, void *event);
+int gcu_sync_event(void *ctx, void *event);
 int gcu_sync_stream(void *ctx, void *stream);
 
 int gcu_pooled(int device, int *has);
 int gcu_keep_pool(int device);
+int gcu_share_pool(int owner, int user);
 int gcu_alloc(void *ctx, void *stream, size_t bytes, void **p);
 int gcu_free(void *ctx, void *stream, void *p);
 int gcu_alloc_pinned(void *ctx, size_t bytes, void **p);
@@ -41,6 +42,10 @@ int gcu_record_begin(void *ctx, void *stream);
 int gcu_record_end(void *ctx, void *stream, void **exec);
 int gcu_replay(void *ctx, void *stream, void *exec);
 int gcu_forget(void *ctx, void *exec);
+
+// gcu_param_bytes sets bytes to the size of a kernel's parameter. Drivers before 12.4 return an
+// error.
+int gcu_param_bytes(void *ctx, void *fn, size_t *bytes);
 
 int gcu_mem_info(void *ctx, size_t *free, size_t *total);
 

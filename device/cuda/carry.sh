@@ -17,10 +17,14 @@ trap 'rm -rf "$work"' EXIT
 dir=$work/carry
 mkdir -p "$dir/lib"
 
-$GO build -tags cuda,nodnn,nojpeg -trimpath -ldflags='-s -w' -o "$dir/gomx" ./cmd/gomx
+# Programs look for the packed libraries beside themselves: LD_LIBRARY_PATH would reach other
+# programs that they start, such as Python.
+link() { echo "-s -w -extldflags=-Wl,-rpath,\$ORIGIN/$1"; }
+$GO build -tags cuda,nodnn,nojpeg -trimpath -ldflags="$(link lib)" -o "$dir/gomx" ./cmd/gomx
 for p in $PACKAGES; do
 	mkdir -p "$dir/$p"
-	$GO test -tags cuda,nodnn,nojpeg -trimpath -ldflags='-s -w' -c -o "$dir/$p/run.test" "./$p"
+	up=$(sed 's,[^/]*,..,g' <<<"$p")
+	$GO test -tags cuda,nodnn,nojpeg -trimpath -ldflags="$(link "$up/lib")" -c -o "$dir/$p/run.test" "./$p"
 	[ ! -d "$p/testdata" ] || cp -r "$p/testdata" "$dir/$p/testdata"
 done
 for b in "$dir/gomx" "$dir"/*/*/run.test "$dir"/*/run.test; do

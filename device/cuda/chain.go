@@ -44,8 +44,8 @@ type Chain struct {
 }
 
 // NewChain makes a chain for n elements; outs lists the values that are outputs. It returns false
-// if a limit is exceeded, a function does not exist for an element type, or the types have
-// different arithmetic types.
+// if a limit is exceeded, a function does not exist for an element type, the types have different
+// arithmetic types, or there is no compiler.
 func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bool) {
 	if len(in) > ChainInputs || len(outs) > ChainOutputs || len(outs) == 0 ||
 		len(steps) > ChainSteps {
@@ -67,6 +67,9 @@ func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bo
 		return nil, false
 	}
 	u := Unit{Family: "chain", DType: t, Text: w.text()}
+	if !u.known() {
+		return nil, false
+	}
 	c := &Chain{packs: FuncOf(u, "chain"), single: FuncOf(u, "chain_single"), lanes: w.lanes,
 		in: len(in), outs: len(outs), n: n}
 	c.fixed = append(c.fixed, I(n))

@@ -13,8 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"gomx/dtype"
@@ -42,6 +44,7 @@ type Conv struct {
 	c    *C.gcu_dnn_conv
 	key  string // everything but device and kind that the fastest algorithm depends on
 	math C.int
+	size [3]int // bytes of the data, of the weights and of the result
 
 	mu     sync.Mutex
 	chosen map[choiceKey]*choice
@@ -56,6 +59,7 @@ type choice struct {
 	math  C.int
 	bytes int
 	err   error
+	ran   atomic.Bool // a call has succeeded
 }
 
 // ErrNoAlgorithm means that cuDNN does not support a convolution.
@@ -85,7 +89,7 @@ func NewConv(t dtype.Type, d ConvDims) *Conv {
 		}
 	}
 	c := &Conv{lib: lib, c: new(C.gcu_dnn_conv), math: s.math, chosen: map[choiceKey]*choice{},
-		key: fmt.Sprint(t, d, s.math)}
+		key: fmt.Sprint(t, d, s.math), size: d.bytes(t.Size())}
 	if C.gcu_dnn_conv_make(lib.f, &s, c.c) != 0 {
 		return nil
 	}
@@ -121,6 +125,15 @@ func (d *ConvDims) fits() bool {
 	return max(sizes[0], sizes[1]) <= math.MaxInt32
 }
 
+// bytes returns the sizes of the data, of the weights and of the result, for elements of one size.
+func (d *ConvDims) bytes(element int) [3]int {
+	x, w, y := d.Batch*d.In, d.Out*(d.In/d.Groups), d.Batch*d.Out
+	for i := range d.Kernel {
+		x, w, y = x*d.Image[i], w*d.Kernel[i], y*d.Result[i]
+	}
+	return [3]int{x * element, w * element, y * element}
+}
+
 // Forward computes y = w * x.
 func (c *Conv) Forward(q *Queue, y, x, w unsafe.Pointer) error {
 	return c.run(q, convForward, x, w, y)
@@ -138,6 +151,17 @@ func (c *Conv) BackWeight(q *Queue, dw, dy, x unsafe.Pointer) error {
 
 // run puts one kind of computation on a queue.
 func (c *Conv) run(q *Queue, kind int, a, b, to unsafe.Pointer) error {
+	if bitsOf(a, b, to)%alignment == 0 {
+		return c.put(q, kind, a, b, to)
+	}
+	sizes := [convKinds][3]int{{c.size[0], c.size[1], c.size[2]},
+		{c.size[1], c.size[2], c.size[0]}, {c.size[0], c.size[2], c.size[1]}}[kind]
+	return q.align([]operand{{&a, sizes[0], true, false}, {&b, sizes[1], true, false},
+		{&to, sizes[2], false, true}}, func() error { return c.put(q, kind, a, b, to) })
+}
+
+// put puts one kind of computation of aligned operands on a queue.
+func (c *Conv) put(q *Queue, kind int, a, b, to unsafe.Pointer) error {
 	handle, err := c.lib.on(q)
 	if err != nil {
 		return err
@@ -154,6 +178,12 @@ func (c *Conv) run(q *Queue, kind int, a, b, to unsafe.Pointer) error {
 	code := C.gcu_dnn_conv_run(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, a, b, to,
 		space, C.size_t(s.bytes))
 	runtime.KeepAlive(c)
+	if (declines(code) || badParam(code)) && !s.ran.Load() {
+		return c.refuse(q, kind)
+	}
+	if code == 0 && !s.ran.Load() {
+		s.ran.Store(true)
+	}
 	return c.lib.check("convolution "+c.key, code)
 }
 
@@ -179,6 +209,17 @@ func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe
 	}
 	c.chosen[key] = s
 	return s
+}
+
+// refuse gives up the algorithm for a kind of computation, which cuDNN turned down when it ran.
+func (c *Conv) refuse(q *Queue, kind int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.chosen[choiceKey{q.gpu.id, kind}] = &choice{err: ErrNoAlgorithm}
+	if path := c.file(q, kind); path != "" {
+		os.Remove(path)
+	}
+	return ErrNoAlgorithm
 }
 
 // mostSpace is the largest workspace of an algorithm, in bytes.

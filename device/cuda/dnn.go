@@ -145,23 +145,26 @@ func (d *dnn) on(q *Queue) (unsafe.Pointer, error) {
 // Workspace returns memory of the queue's device for the work that is put on the queue next; all
 // work shares it, because it runs in order. Memory that was returned once is never released, so
 // that recordings stay valid.
-func (q *Queue) Workspace(bytes int) (unsafe.Pointer, error) {
-	if bytes <= q.space.bytes {
-		return q.space.mem, nil
+func (q *Queue) Workspace(bytes int) (unsafe.Pointer, error) { return q.room(&q.space, bytes) }
+
+// room returns memory of one of the workspaces of q.
+func (q *Queue) room(w *workspace, bytes int) (unsafe.Pointer, error) {
+	if bytes <= w.bytes {
+		return w.mem, nil
 	}
 	if q.tape.refuses() {
 		return nil, errNotRecorded
 	}
-	bytes = max(bytes, 2*q.space.bytes)
+	bytes = max(bytes, 2*w.bytes)
 	p, err := backend{}.Alloc(q.gpu.id, bytes)
 	if err != nil {
 		return nil, err
 	}
-	q.space.mem, q.space.bytes = p, bytes
+	w.mem, w.bytes = p, bytes
 	return p, nil
 }
 
-// workspace is the current working memory of a queue.
+// workspace is working memory of a queue.
 type workspace struct {
 	mem   unsafe.Pointer
 	bytes int

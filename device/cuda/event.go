@@ -43,7 +43,7 @@ func (l *eventList) take() (*Event, error) {
 	l.mu.Unlock()
 	e := &Event{}
 	err := l.gpu.locked(func() (err error) {
-		e.event, err = cu.MakeEvent(cu.DisableTiming)
+		e.event, err = cu.MakeEvent(cu.DisableTiming | cu.BlockingSyncEvent)
 		return err
 	})
 	e.e = handle(&e.event)
@@ -64,11 +64,13 @@ type pending struct {
 }
 
 // watcher calls the functions of marks that devices have reached. One goroutine polls the first
-// mark of every queue, less often after a while without progress. It ends when no mark is pending.
+// mark of every queue and sleeps between polls, so that it takes a small part of a core also while
+// devices are busy all the time. It ends when no mark is pending.
 type watcher struct {
 	mu      sync.Mutex
 	lists   map[*Queue][]pending // in the order of the queue
 	running bool                 // the goroutine is running
+	polls   int64                // passes over all lists
 }
 
 var watch = watcher{lists: map[*Queue][]pending{}}
@@ -85,22 +87,23 @@ func (w *watcher) add(q *Queue, e *Event, done func(error)) {
 }
 
 const (
-	watchSpin   = 200 * time.Microsecond // time of polling without sleep after a mark was reached
-	watchSleep  = 50 * time.Microsecond  // sleep between two polls after that time
-	watchLinger = 20                     // number of sleeps without pending marks before the end
+	watchTries  = 3                     // polls without sleep after a mark was reached
+	watchSleep  = 50 * time.Microsecond // sleep between two polls after them
+	watchLinger = 20                    // number of sleeps without pending marks before the end
 )
 
 // main polls marks until none has been pending for a while.
 func (w *watcher) main() {
 	var reached []pending
-	idle, last := 0, time.Now()
+	idle, tries := 0, 0
 	for {
 		empty := true
 		w.mu.Lock()
+		w.polls++
 		for q, list := range w.lists {
 			n := 0
 			for n < len(list) {
-				code := C.gcu_query(list[n].event.e)
+				code := C.gcu_query(q.gpu.c(), list[n].event.e)
 				if code == notReady {
 					break
 				}
@@ -132,8 +135,9 @@ func (w *watcher) main() {
 				p.done(p.err)
 				reached[i] = pending{}
 			}
-			reached, idle, last = reached[:0], 0, time.Now()
-		case time.Since(last) < watchSpin:
+			reached, idle, tries = reached[:0], 0, 0
+		case tries < watchTries:
+			tries++
 			runtime.Gosched()
 		default:
 			if empty {

@@ -42,8 +42,8 @@ type gpu struct {
 	planner planner
 	// peers has the numbers of the devices for which reach has requested direct access.
 	peers     sync.Map
-	functions atomic.Pointer[[]unsafe.Pointer] // the driver's handles, by Function.id
-	launches  atomic.Int64                     // number of kernels and recordings put on queues
+	functions atomic.Pointer[[]entry] // kernels, by Function.id
+	launches  atomic.Int64            // number of kernels and recordings put on queues
 }
 
 // opened holds the devices in use.

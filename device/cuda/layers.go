@@ -24,6 +24,7 @@ type layer struct {
 	c       *C.gcu_dnn_layer
 	what    string      // the layer and its extents, for errors
 	refused atomic.Bool // a call has returned that cuDNN does not support it
+	ran     atomic.Bool // a call has succeeded
 }
 
 // newLayer makes the descriptors of a layer, or returns nil if cuDNN is missing or does not support
@@ -41,10 +42,12 @@ func newLayer(part int, what string, make func(f *C.gcu_dnn, l *C.gcu_dnn_layer)
 	return l
 }
 
-// run puts a call of cuDNN on q. It does not call cuDNN again for a layer that cuDNN does not
-// support.
-func (l *layer) run(q *Queue, call func(f *C.gcu_dnn, ctx, handle unsafe.Pointer) C.int) error {
-	if l.refused.Load() {
+// run puts a call of cuDNN on q whose operands' addresses have the given bits, ORed. It does not
+// call cuDNN again for a layer that cuDNN does not support, nor for operands that begin at odd
+// addresses.
+func (l *layer) run(q *Queue, bits uintptr, call func(f *C.gcu_dnn, ctx,
+	handle unsafe.Pointer) C.int) error {
+	if l.refused.Load() || bits%alignment != 0 {
 		return ErrNotServed
 	}
 	handle, err := l.lib.on(q)
@@ -53,9 +56,12 @@ func (l *layer) run(q *Queue, call func(f *C.gcu_dnn, ctx, handle unsafe.Pointer
 	}
 	code := call(l.lib.f, q.gpu.c(), handle)
 	runtime.KeepAlive(l)
-	if declines(code) {
+	if declines(code) || badParam(code) && !l.ran.Load() {
 		l.refused.Store(true)
 		return ErrNotServed
+	}
+	if code == 0 && !l.ran.Load() {
+		l.ran.Store(true)
 	}
 	q.gpu.launches.Add(1)
 	return l.lib.check(l.what, code)
@@ -64,6 +70,11 @@ func (l *layer) run(q *Queue, call func(f *C.gcu_dnn, ctx, handle unsafe.Pointer
 // declines reports whether a code means "not supported": versions before 9 have two such codes,
 // version 9 has a thousand.
 func declines(code C.int) bool { return code == 6 || code == 9 || code/1000 == 3 }
+
+// badParam reports whether a code means that an argument is wrong. Versions of cuDNN differ in the
+// layers for which they return it instead of "not supported", so at the first call of a layer it
+// counts as that.
+func badParam(code C.int) bool { return code == 3 || code/1000 == 2 }
 
 // whole reports whether the array has elements, and no more than cuDNN can count.
 func whole(extents ...int) bool {

@@ -8,15 +8,10 @@ package cuda
 import "C"
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -66,105 +61,77 @@ func (u Unit) options() (list []string) {
 	return list
 }
 
-// Compile compiles a unit for a compute capability such as 90, without a device, or takes it from
-// the cache.
-func Compile(u Unit, arch int) ([]byte, error) { return code(u, arch) }
+// title names the unit in errors of the compiler.
+func (u Unit) title() string { return fmt.Sprintf("%s.cu (%v)", u.Family, u.DType) }
 
-// compile compiles the source of a unit.
-func (u Unit) compile(c *compiler, text string, arch int) ([]byte, error) {
-	return c.compile(fmt.Sprintf("%s.cu (%v)", u.Family, u.DType), text, arch, u.options())
-}
-
-// code returns the compiled unit, from the cache on disk if it is there.
-func code(u Unit, arch int) ([]byte, error) {
-	c, err := theCompiler()
-	if err != nil {
-		return nil, err
-	}
-	text, err := u.source()
-	if err != nil {
-		return nil, err
-	}
-	option, _ := c.target(arch)
-	h := sha256.New()
-	fmt.Fprintln(h, c.major, c.minor, option, u.options(), text)
-	path := ""
-	if dir := cacheDir(); dir != "" {
-		path = filepath.Join(dir, u.Family+"-"+hex.EncodeToString(h.Sum(nil)[:12]))
-		if b, err := os.ReadFile(path); err == nil && len(b) > 0 {
-			return b, nil
-		}
-	}
-	b, err := u.compile(c, text, arch)
-	if err == nil && path != "" {
-		store(path, b)
-	}
-	return b, err
-}
-
-// cache is the folder of compiled kernels: the user's cache folder unless SetCache has set another.
-var cache atomic.Pointer[string]
-
-// SetCache makes dir the folder in which compiled kernels are kept between runs; "" means no cache.
-func SetCache(dir string) { cache.Store(&dir) }
-
-func cacheDir() string {
-	if p := cache.Load(); p != nil {
-		return *p
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "gomx", "cuda")
-}
-
-// store writes a file of the cache atomically. It ignores errors, such as a full disk, because the
-// cache only saves time.
-func store(path string, b []byte) {
-	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
-		return
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return
-	}
-	_, werr := f.Write(b)
-	if cerr := f.Close(); werr != nil || cerr != nil || os.Rename(f.Name(), path) != nil {
-		os.Remove(f.Name())
-	}
-}
-
-// modules holds the units that a device has loaded.
+// modules holds the units that a device has loaded, or is loading.
 type modules struct {
 	mu   sync.Mutex
-	list map[Unit]cu.Module
+	list map[Unit]*module
 }
 
-// load returns a unit loaded on g.
-func (g *gpu) load(u Unit) (mod cu.Module, err error) {
+// module is a unit that one goroutine loads while the others that need it wait.
+type module struct {
+	ready chan struct{} // closed when the fields below are set
+	mod   cu.Module
+	err   error
+}
+
+// load returns a unit loaded on g. No lock is held while it is compiled, so that several units are
+// compiled at once. A failed unit is tried again at its next use.
+func (g *gpu) load(u Unit) (cu.Module, error) {
 	g.modules.mu.Lock()
-	defer g.modules.mu.Unlock()
-	if m, ok := g.modules.list[u]; ok {
-		return m, nil
+	m := g.modules.list[u]
+	if m != nil {
+		g.modules.mu.Unlock()
+		<-m.ready
+		return m.mod, m.err
 	}
-	image, err := code(u, 10*g.info.Major+g.info.Minor)
+	m = &module{ready: make(chan struct{})}
+	if g.modules.list == nil {
+		g.modules.list = map[Unit]*module{}
+	}
+	g.modules.list[u] = m
+	g.modules.mu.Unlock()
+	defer close(m.ready)
+	m.mod, m.err = g.build(u)
+	if m.err != nil {
+		g.modules.mu.Lock()
+		delete(g.modules.list, u)
+		g.modules.mu.Unlock()
+	}
+	return m.mod, m.err
+}
+
+// build loads the first kept image of a unit that the driver accepts, otherwise a new one.
+func (g *gpu) build(u Unit) (mod cu.Module, err error) {
+	text, err := u.source()
 	if err != nil {
 		return mod, err
 	}
+	arch := 10*g.info.Major + g.info.Minor
+	for image := range keptImages(u, text, arch) {
+		if mod, err = g.loadImage(image); err == nil {
+			return mod, nil
+		}
+	}
+	image, err := compileNew(u, text, arch)
+	if err != nil {
+		return mod, err
+	}
+	if mod, err = g.loadImage(image); err != nil {
+		return mod, fmt.Errorf("cuda: loading %s.cu (%v) on %s: %w", u.Family, u.DType, g.info.Name,
+			err)
+	}
+	return mod, nil
+}
+
+func (g *gpu) loadImage(image []byte) (mod cu.Module, err error) {
 	err = g.locked(func() (err error) {
 		mod, err = cu.LoadData(string(image))
 		return err
 	})
-	if err != nil {
-		return mod, fmt.Errorf("cuda: loading %s.cu (%v) on %s: %w", u.Family, u.DType, g.info.Name,
-			err)
-	}
-	if g.modules.list == nil {
-		g.modules.list = map[Unit]cu.Module{}
-	}
-	g.modules.list[u] = mod
-	return mod, nil
+	return mod, err
 }
 
 // Function is a kernel by unit and name, for all devices: the first launch on a device compiles and
@@ -207,16 +174,28 @@ func FuncOf(u Unit, name string) *Function {
 	return f
 }
 
-// on returns the driver's handle of f on g.
-func (g *gpu) on(f *Function) (unsafe.Pointer, error) {
+// entry is a kernel on a device: the driver's handle and the size of its parameter in bytes, 0 if
+// the driver does not tell it.
+type entry struct {
+	fn    unsafe.Pointer
+	bytes int
+}
+
+// on returns f on the device of q, on which it is loaded at its first use. Kernels are not loaded
+// while q records.
+func (q *Queue) on(f *Function) (entry, error) {
+	g := q.gpu
 	if list := g.functions.Load(); list != nil && f.id < len(*list) {
-		if p := (*list)[f.id]; p != nil {
-			return p, nil
+		if e := (*list)[f.id]; e.fn != nil {
+			return e, nil
 		}
+	}
+	if q.tape.refuses() {
+		return entry{}, errNotRecorded
 	}
 	mod, err := g.load(f.unit)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	var fn cu.Function
 	err = g.locked(func() (err error) {
@@ -224,24 +203,29 @@ func (g *gpu) on(f *Function) (unsafe.Pointer, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cuda: kernel %s of %s.cu: %w", f.name, f.unit.Family, err)
+		return entry{}, fmt.Errorf("cuda: kernel %s of %s.cu: %w", f.name, f.unit.Family, err)
 	}
-	g.remember(f, handle(&fn))
-	return handle(&fn), nil
+	e := entry{fn: handle(&fn)}
+	var bytes C.size_t
+	if C.gcu_param_bytes(g.c(), e.fn, &bytes) == 0 {
+		e.bytes = int(bytes)
+	}
+	g.remember(f, e)
+	return e, nil
 }
 
 // remember adds a handle to the table, which launches read without a lock.
-func (g *gpu) remember(f *Function, p unsafe.Pointer) {
+func (g *gpu) remember(f *Function, e entry) {
 	g.modules.mu.Lock()
 	defer g.modules.mu.Unlock()
-	var list []unsafe.Pointer
+	var list []entry
 	if old := g.functions.Load(); old != nil {
 		list = append(list, *old...)
 	}
 	for len(list) <= f.id {
-		list = append(list, nil)
+		list = append(list, entry{})
 	}
-	list[f.id] = p
+	list[f.id] = e
 	g.functions.Store(&list)
 }
 
@@ -259,15 +243,19 @@ func (q *Queue) Each(n int) Grid {
 
 // Launch puts a kernel on q. args are the fields of its parameter, a struct of eight-byte fields.
 func (q *Queue) Launch(f *Function, g Grid, args ...uint64) error {
-	fn, err := q.gpu.on(f)
+	k, err := q.on(f)
 	if err != nil {
 		return err
+	}
+	if k.bytes > 0 && k.bytes != 8*len(args) {
+		return fmt.Errorf("cuda: kernel %s of %s.cu takes a parameter of %d bytes, got %d", f.name,
+			f.unit.Family, k.bytes, 8*len(args))
 	}
 	if g.X <= 0 || g.Y <= 0 {
 		return nil
 	}
 	q.gpu.launches.Add(1)
-	code := C.gcu_launch(q.gpu.c(), fn, q.s, C.uint(g.X), C.uint(g.Y), C.uint(g.Threads), 1,
+	code := C.gcu_launch(q.gpu.c(), k.fn, q.s, C.uint(g.X), C.uint(g.Y), C.uint(g.Threads), 1,
 		(*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(args))))
 	if code != 0 {
 		return check(fmt.Sprintf("launching %s of %s.cu with %d×%d blocks of %d threads", f.name,

@@ -68,20 +68,24 @@ func openLibrary(what string, names []string) (unsafe.Pointer, error) {
 	return nil, fmt.Errorf("cuda: %s was not found: %s", what, strings.Join(reasons, "; "))
 }
 
+// supports reports whether the compiler makes code for compute capability arch.
+func (c *compiler) supports(arch int) bool {
+	return len(c.archs) == 0 || slices.Contains(c.archs, arch)
+}
+
 // target returns the compiler's option for devices of compute capability arch: machine code if the
 // compiler supports the architecture, otherwise PTX for the newest one it supports, which the
 // driver translates.
-func (c *compiler) target(arch int) (option string, binary bool) {
-	if len(c.archs) == 0 || slices.Contains(c.archs, arch) {
-		return fmt.Sprintf("--gpu-architecture=sm_%d", arch), true
+func (c *compiler) target(arch int) string {
+	if c.supports(arch) {
+		return machineCode(arch)
 	}
 	i, _ := slices.BinarySearch(c.archs, arch)
-	return fmt.Sprintf("--gpu-architecture=compute_%d", c.archs[max(i-1, 0)]), false
+	return portable(c.archs[max(i-1, 0)])
 }
 
-// compile compiles a source for a compute capability.
-func (c *compiler) compile(name, source string, arch int, more []string) ([]byte, error) {
-	option, binary := c.target(arch)
+// compile compiles a source for an architecture option.
+func (c *compiler) compile(name, source, option string, more []string) ([]byte, error) {
 	options := append([]string{option, "--std=c++17", "-default-device"}, more...)
 	list := make([]*C.char, len(options))
 	for i, o := range options {
@@ -94,7 +98,7 @@ func (c *compiler) compile(name, source string, arch int, more []string) ([]byte
 	var out, log *C.char
 	var size C.size_t
 	var wantBinary C.int
-	if binary {
+	if strings.Contains(option, "=sm_") {
 		wantBinary = 1
 	}
 	argv := (**C.char)(C.malloc(C.size_t(len(list)) * C.size_t(unsafe.Sizeof(out))))

@@ -93,14 +93,14 @@ func (d *PoolDims) fits() bool {
 // Forward computes y from x. It returns ErrNotServed, and does nothing, if cuDNN does not support
 // the layer.
 func (p *Pool) Forward(q *Queue, y, x unsafe.Pointer) error {
-	return p.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+	return p.l.run(q, bitsOf(y, x), func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_pool_run(f, ctx, h, p.l.c, y, x)
 	})
 }
 
 // Backward computes dx from dy. Averages do not read x and y, but both must point to memory.
 func (p *Pool) Backward(q *Queue, dx, dy, x, y unsafe.Pointer) error {
-	return p.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+	return p.l.run(q, bitsOf(dx, dy, x, y), func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_pool_back(f, ctx, h, p.l.c, dx, dy, x, y)
 	})
 }

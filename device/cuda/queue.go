@@ -29,7 +29,8 @@ type Queue struct {
 	blas   blasHandle
 	dnn    dnnHandle
 	tape   tape
-	space  workspace
+	space  workspace // of the work that runs next
+	copies workspace // of operands that had to be moved to aligned addresses
 
 	mu    sync.Mutex // held while staged memory is filled or emptied
 	stage [2]stage
@@ -127,7 +128,8 @@ func (q *Queue) Clear(p unsafe.Pointer, bytes int) error {
 }
 
 // reach enables direct copies between g and other if the machine supports them. Otherwise the
-// driver copies through the host.
+// driver copies through the host. A driver's memory pool is open to its own device only, so each
+// device is let into the pool of the other one too.
 func (g *gpu) reach(other *gpu) {
 	if _, done := g.peers.LoadOrStore(other.id, true); done {
 		return
@@ -140,6 +142,10 @@ func (g *gpu) reach(other *gpu) {
 	if can, err := a.CanAccessPeer(b); err == nil && can != 0 {
 		// The error is ignored: without peer access the driver copies through the host.
 		_ = g.locked(func() error { return other.ctx.EnablePeerAccess(0) })
+		if g.pooled && other.pooled {
+			C.gcu_share_pool(C.int(other.id), C.int(g.id))
+			C.gcu_share_pool(C.int(g.id), C.int(other.id))
+		}
 	}
 }
 
@@ -228,7 +234,7 @@ func (q *Queue) settle(s *stage) error {
 	if s.event == nil {
 		return nil
 	}
-	err := check("waiting for a copy", C.gcu_sync_event(s.event.e))
+	err := check("waiting for a copy", C.gcu_sync_event(q.gpu.c(), s.event.e))
 	q.events.put(s.event)
 	s.event = nil
 	return err

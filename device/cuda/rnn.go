@@ -50,6 +50,8 @@ type RNN struct {
 	lib  *dnn
 	c    *C.gcu_dnn_rnn
 	what string
+
+	sequence, states, memory, outs int // bytes of X, of HX, of CX and of Y
 }
 
 // planner is the cuDNN handle with which plan computes sizes.
@@ -77,6 +79,9 @@ func NewRNN(device int, t dtype.Type, d RNNDims) *RNN {
 		s.train = 1
 	}
 	r := &RNN{lib: lib, c: new(C.gcu_dnn_rnn), what: fmt.Sprintf("recurrent layers %v %+v", t, d)}
+	cells, dirs := d.Batch*t.Size(), 1+int(s.both)
+	r.sequence, r.outs = d.Steps*d.Input*cells, d.Steps*dirs*d.Out*cells
+	r.states, r.memory = d.Layers*dirs*d.Out*cells, d.Layers*dirs*d.Hidden*cells
 	if err := lib.plan(device, func(ctx, handle unsafe.Pointer) C.int {
 		return C.gcu_dnn_rnn_make(lib.f, ctx, handle, &s, r.c)
 	}); err != nil {
@@ -145,16 +150,16 @@ func (a *RNNArgs) c() C.gcu_dnn_rnn_call {
 
 // Forward computes Y and the last states HY and CY. In training it fills Reserve.
 func (r *RNN) Forward(q *Queue, a *RNNArgs) error {
-	k := a.c()
-	return r.run(q, func(ctx, h unsafe.Pointer) C.int {
+	return r.run(q, a, func(ctx, h unsafe.Pointer) C.int {
+		k := a.c()
 		return C.gcu_dnn_rnn_run(r.lib.f, ctx, h, r.c, &k)
 	})
 }
 
 // Backward computes DX, DHX and DCX. It changes Reserve.
 func (r *RNN) Backward(q *Queue, a *RNNArgs) error {
-	k := a.c()
-	return r.run(q, func(ctx, h unsafe.Pointer) C.int {
+	return r.run(q, a, func(ctx, h unsafe.Pointer) C.int {
+		k := a.c()
 		return C.gcu_dnn_rnn_back(r.lib.f, ctx, h, r.c, &k)
 	})
 }
@@ -162,15 +167,26 @@ func (r *RNN) Backward(q *Queue, a *RNNArgs) error {
 // AddWeights adds the gradient of the parameters to DWeights. It reads the Reserve that Backward
 // has changed.
 func (r *RNN) AddWeights(q *Queue, a *RNNArgs) error {
-	k := a.c()
-	return r.run(q, func(ctx, h unsafe.Pointer) C.int {
+	return r.run(q, a, func(ctx, h unsafe.Pointer) C.int {
+		k := a.c()
 		return C.gcu_dnn_rnn_add(r.lib.f, ctx, h, r.c, &k)
 	})
 }
 
+// operands lists the operands that may be views; the others lie in scratch memory.
+func (r *RNN) operands(a *RNNArgs) []operand {
+	return []operand{{&a.X, r.sequence, true, false}, {&a.HX, r.states, true, false},
+		{&a.CX, r.memory, true, false}, {&a.Y, r.outs, true, true}, {&a.HY, r.states, false, true},
+		{&a.CY, r.memory, false, true}, {&a.DY, r.outs, true, false},
+		{&a.DHY, r.states, true, false}, {&a.DCY, r.memory, true, false},
+		{&a.DX, r.sequence, false, true}, {&a.DHX, r.states, false, true},
+		{&a.DCX, r.memory, false, true}, {&a.Weights, r.Weights(), true, false},
+		{&a.DWeights, r.Weights(), true, true}}
+}
+
 // run puts a call on q. It is not recorded, because cuDNN uses several streams and copies the
 // lengths of sequences from the host.
-func (r *RNN) run(q *Queue, call func(ctx, handle unsafe.Pointer) C.int) error {
+func (r *RNN) run(q *Queue, a *RNNArgs, call func(ctx, handle unsafe.Pointer) C.int) error {
 	if q.tape.refuses() {
 		return errNotRecorded
 	}
@@ -178,8 +194,10 @@ func (r *RNN) run(q *Queue, call func(ctx, handle unsafe.Pointer) C.int) error {
 	if err != nil {
 		return err
 	}
-	q.gpu.launches.Add(1)
-	code := call(q.gpu.c(), handle)
-	runtime.KeepAlive(r)
-	return r.lib.check(r.what, code)
+	return q.align(r.operands(a), func() error {
+		q.gpu.launches.Add(1)
+		code := call(q.gpu.c(), handle)
+		runtime.KeepAlive(r)
+		return r.lib.check(r.what, code)
+	})
 }

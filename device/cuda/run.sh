@@ -6,7 +6,6 @@
 # NVRTC must be in LD_LIBRARY_PATH.
 set -uo pipefail
 cd "$(dirname "$0")"
-export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 parts=${*:-devices tests conformance sanitizer train bench}
 peer=${TORCH:+--peer torch=$TORCH}
 failed=0

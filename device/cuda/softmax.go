@@ -48,14 +48,14 @@ func NewSoftmax(t dtype.Type, log bool, outer, n, inner int) *Softmax {
 // Forward computes y from x, which may be the same memory. It returns ErrNotServed, and does
 // nothing, if cuDNN does not support the layer.
 func (s *Softmax) Forward(q *Queue, y, x unsafe.Pointer) error {
-	return s.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+	return s.l.run(q, bitsOf(y, x), func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_softmax_run(f, ctx, h, s.l.c, y, x)
 	})
 }
 
 // Backward computes dx from dy, which may be the same memory, and from the output y.
 func (s *Softmax) Backward(q *Queue, dx, dy, y unsafe.Pointer) error {
-	return s.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+	return s.l.run(q, bitsOf(dx, dy, y), func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_softmax_back(f, ctx, h, s.l.c, dx, dy, y)
 	})
 }
