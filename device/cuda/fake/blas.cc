@@ -41,14 +41,20 @@ void run(const void *arg) {
 extern "C" {
 
 int cublasCreate_v2(void **h) {
+	if (!open_driver()) return 1;
+	if (recording()) return 14; // a handle allocates memory, which a recording must not
 	*h = new Handle{nullptr};
-	return open_driver() ? 0 : 1;
+	return 0;
 }
 int cublasSetStream_v2(void *h, void *stream) {
 	((Handle *)h)->stream = stream;
 	return 0;
 }
-int cublasSetMathMode(void *, int mode) { return mode == 0 || mode == 3 ? 0 : 7; }
+// Bit 4 keeps sums of 16-bit numbers in float32; a program that wants our sums must set it.
+int cublasSetMathMode(void *, int mode) { return mode == 16 || mode == 19 ? 0 : 7; }
+int cublasSetWorkspace_v2(void *, void *space, size_t bytes) {
+	return (uintptr_t)space % 256 || bytes < 4 << 20 ? 7 : 0;
+}
 
 int cublasGemmStridedBatchedEx(void *h, int ta, int tb, int m, int n, int k, const void *alpha,
 	const void *a, int ta_, int lda, long long sa, const void *b,

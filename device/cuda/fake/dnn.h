@@ -7,10 +7,21 @@
 
 #include <stdlib.h>
 
+#include <initializer_list>
+
 namespace {
 
 enum { ok = 0, bad_param = 2000, not_supported = 3000, not_initialized = 1001 };
+enum { misaligned = 5002 }; // an execution that failed
 enum { axes = 3 };
+
+// odd reports whether an operand does not begin at a multiple of 16 bytes, where kernels that read
+// 16 bytes at once fail.
+inline bool odd(std::initializer_list<const void *> operands) {
+	uintptr_t bits = 0;
+	for (const void *p : operands) bits |= (uintptr_t)p;
+	return bits % 16;
+}
 
 struct Handle {
 	void *stream;

@@ -126,6 +126,7 @@ int find(int kind, void *h, const void *da, const void *a, const void *db, const
 	const Array *x, *w, *y;
 	order(kind, da, db, dto, &x, &w, &y);
 	if (!fits(x, w, y, (const Conv *)conv)) return bad_param;
+	if (odd({a, b, to})) return misaligned;
 	Work k{kind, 0, *x, *w, *y, *(const Conv *)conv, 1, 0, a, b, to, space, 0};
 	// As in cuDNN, a measurement overwrites the result
 	put(((Handle *)h)->stream, spoil, &k, sizeof k);
@@ -150,6 +151,7 @@ int compute(int kind, void *h, const void *alpha, const void *da, const void *a,
 	const Array *x, *w, *y;
 	order(kind, da, db, dto, &x, &w, &y);
 	if (!fits(x, w, y, (const Conv *)conv)) return bad_param;
+	if (odd({a, b, to})) return misaligned;
 	if (algo < 0 || algo >= algorithms || algo == 1 || bytes < memory_of(algo, (const Array *)dto))
 		return not_supported;
 	bool doubles = x->type == 1;

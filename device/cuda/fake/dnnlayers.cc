@@ -222,6 +222,8 @@ int normalizes(int mode, const Array *x, const Array *twin, const Array *stats, 
 }
 
 int start(void *h, void (*f)(const void *), const Work &k) {
+	if (odd({k.in, k.out, k.grad, k.to, k.gamma, k.shift, k.mean, k.spread, k.dgamma, k.dbeta}))
+		return misaligned;
 	put(((Handle *)h)->stream, f, &k, sizeof k);
 	return ok;
 }
@@ -255,6 +257,7 @@ int cudnnPoolingForward(void *h, const void *d, const void *alpha, const void *d
 	const Array *a = (const Array *)dx, *b = (const Array *)dy;
 	if (!pools((const Pooling *)d, a, b)) return bad_param;
 	if (a->type == 9) return not_supported; // tests use it to reach our own kernels
+	if (a->dims[1] == 13) return bad_param; // and this, as some versions do
 	Work k{*(const Pooling *)d, *a, *b};
 	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.in = x, k.to = y;
 	return start(h, pool, k);

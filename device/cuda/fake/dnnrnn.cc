@@ -349,6 +349,8 @@ bool fits(const Net *n, const Data *x, const Data *y, const Array *h, const Arra
 }
 
 int start(void *h, const Work &k) {
+	if (odd({k.x, k.hx, k.cx, k.w, k.dy, k.dhy, k.dcy, k.y, k.hy, k.cy, k.dx, k.dhx, k.dcx, k.dw}))
+		return misaligned;
 	put(((Handle *)h)->stream, run, &k, sizeof k);
 	return ok;
 }

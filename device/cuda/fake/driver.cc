@@ -1,191 +1,25 @@
 // An imitated driver without a GPU: libcuda.so.1 for tests. Devices use the memory and the
-// processor of this process; streams are threads that work asynchronously, events order them, and a
-// module is a shared library that the imitated compiler (nvrtc.cc) has made from CUDA C.
+// processor of this process (memory.h); streams work asynchronously and events order them
+// (streams.h); a module is a shared library that the imitated compiler (nvrtc.cc) has made from
+// CUDA C, whose launches launch.h runs.
 //
-// Device addresses are not host addresses: they lie in a protected region, so a program that reads
-// device memory from the host crashes here as it does on a GPU. A copy out of bounds or of freed
-// memory, and a launch without a context, return an error.
+// A copy out of bounds or of freed memory, and a call without a context, return an error. With a
+// seed the imitation is strict, see strict.h.
 
-#include <cuda.h>
 #include <dlfcn.h>
-#include <elf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
+#include "launch.h"
 
 namespace {
 
-const int devices = 2;
-const size_t region = size_t(64) << 30, capacity = size_t(8) << 30;
-
-struct Context {
-	int device;
-};
-Context contexts[devices] = {{0}, {1}};
 thread_local Context *current = nullptr;
-
-// The memory of all devices: the program's addresses begin at seen, the memory behind them at real.
-char *seen, *real;
-std::mutex memory_mu;
-std::map<size_t, size_t> blocks, holes; // sizes of used blocks and of free holes, by offset
-size_t in_use;
-std::map<char *, size_t> pinned;
+thread_local int recording = 0; // captures that this thread has begun and not ended
 
 std::atomic<int> failure{0}; // error that every later call returns, as on a GPU after a fault
 
-void open_memory() {
-	static std::once_flag once;
-	std::call_once(once, [] {
-		seen = (char *)mmap(nullptr, region, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			-1, 0);
-		real = (char *)mmap(nullptr, region, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (seen == MAP_FAILED || real == MAP_FAILED) abort();
-		holes[0] = region;
-	});
-}
-
-bool is_device(uint64_t p) { return p >= (uint64_t)seen && p < (uint64_t)seen + region; }
-
-char *host(uint64_t p) { return real + (p - (uint64_t)seen); }
-
-// within reports whether the bytes from p on lie in one block.
-bool within(uint64_t p, size_t bytes) {
-	if (!is_device(p)) return false;
-	size_t at = p - (uint64_t)seen;
-	std::lock_guard<std::mutex> lock(memory_mu);
-	auto b = blocks.upper_bound(at);
-	if (b == blocks.begin()) return false;
-	--b;
-	return at + bytes <= b->first + b->second;
-}
-
-CUresult take(CUdeviceptr *p, size_t bytes) {
-	open_memory();
-	if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-	size_t size = (bytes + 511) & ~size_t(511);
-	std::lock_guard<std::mutex> lock(memory_mu);
-	if (in_use + size > capacity) return CUDA_ERROR_OUT_OF_MEMORY;
-	for (auto h = holes.begin(); h != holes.end(); ++h)
-		if (h->second >= size) {
-			size_t at = h->first, left = h->second - size;
-			holes.erase(h);
-			if (left) holes[at + size] = left;
-			blocks[at] = size;
-			in_use += size;
-			*p = (CUdeviceptr)(seen + at);
-			return CUDA_SUCCESS;
-		}
-	return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-CUresult give(CUdeviceptr p) {
-	size_t at = (char *)p - seen;
-	std::lock_guard<std::mutex> lock(memory_mu);
-	auto b = blocks.find(at);
-	if (b == blocks.end()) return CUDA_ERROR_INVALID_VALUE;
-	size_t size = b->second;
-	blocks.erase(b);
-	in_use -= size;
-	if (size >= (1 << 20)) madvise(real + at, size, MADV_DONTNEED);
-	auto next = holes.lower_bound(at);
-	if (next != holes.end() && next->first == at + size) {
-		size += next->second;
-		next = holes.erase(next);
-	}
-	if (next != holes.begin()) {
-		auto before = std::prev(next);
-		if (before->first + before->second == at) {
-			before->second += size;
-			return CUDA_SUCCESS;
-		}
-	}
-	holes[at] = size;
-	return CUDA_SUCCESS;
-}
-
-// A mark is one recording of an event: it is reached when the stream has executed it.
-struct Mark {
-	std::mutex mu;
-	std::condition_variable cond;
-	bool reached = false;
-	void reach() {
-		std::lock_guard<std::mutex> lock(mu);
-		reached = true;
-		cond.notify_all();
-	}
-	void wait() {
-		std::unique_lock<std::mutex> lock(mu);
-		cond.wait(lock, [this] { return reached; });
-	}
-	bool is() {
-		std::lock_guard<std::mutex> lock(mu);
-		return reached;
-	}
-};
-
-struct Event {
-	std::mutex mu;
-	std::shared_ptr<Mark> mark;
-};
-
-struct Stream {
-	Context *ctx;
-	std::mutex mu;
-	std::condition_variable cond;
-	std::deque<std::function<void()>> work;
-	bool shut = false;
-	// Work is recorded, not run; unsupported work was requested
-	bool captures = false, spoiled = false;
-	std::vector<std::function<void()>> remembered;
-	std::thread worker;
-	explicit Stream(Context *c) : ctx(c), worker([this] { run(); }) {}
-	void run() {
-		for (;;) {
-			std::unique_lock<std::mutex> lock(mu);
-			cond.wait(lock, [this] { return shut || !work.empty(); });
-			if (work.empty()) return;
-			auto f = std::move(work.front());
-			work.pop_front();
-			lock.unlock();
-			f();
-		}
-	}
-	void put(std::function<void()> f) {
-		std::lock_guard<std::mutex> lock(mu);
-		if (captures) {
-			remembered.push_back(std::move(f));
-			return;
-		}
-		work.push_back(std::move(f));
-		cond.notify_one();
-	}
-	// refuses reports whether the stream is capturing; if so the capture is spoiled.
-	bool refuses() {
-		std::lock_guard<std::mutex> lock(mu);
-		if (captures) spoiled = true;
-		return captures;
-	}
-};
-
-// A graph is the recorded work of a stream.
-struct Graph {
-	Context *ctx;
-	std::vector<std::function<void()>> work;
-};
+std::mutex peers_mu;
+bool peers[devices][devices];  // [a][b]: kernels of a may use the memory of b
+bool shared[devices][devices]; // [a][b]: the memory pool of a is open to b
 
 // stream_of returns stream s, or the device's default stream if s is zero.
 Stream *stream_of(CUstream s) {
@@ -194,36 +28,30 @@ Stream *stream_of(CUstream s) {
 	static Stream *first[devices];
 	std::lock_guard<std::mutex> lock(mu);
 	int d = current ? current->device : 0;
-	if (!first[d]) first[d] = new Stream(&contexts[d]);
+	if (!first[d]) executor().add(first[d] = new Stream{&contexts[d]});
 	return first[d];
-}
-
-struct Module {
-	void *lib;
-	void (*launch)(void (*)(const void *), const void *, const unsigned *, const unsigned *);
-	uint64_t *(*translate)(void);
-};
-
-struct Function {
-	Module *module;
-	void (*entry)(const void *);
-	size_t args;
-};
-
-// elf_size returns the size in bytes of a shared library in memory.
-size_t elf_size(const void *image) {
-	const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
-	if (memcmp(h->e_ident, ELFMAG, SELFMAG)) return 0;
-	return h->e_shoff + size_t(h->e_shnum) * h->e_shentsize;
 }
 
 } // namespace
 
+// COUNT begins every call: tests count calls, and let some fail.
+#define COUNT \
+	do { \
+		if (int code = calls.count(__func__)) return (CUresult)code; \
+	} while (0)
 #define CHECK_CONTEXT \
 	do { \
+		COUNT; \
 		if (failure) return (CUresult)failure.load(); \
 		if (!current) return CUDA_ERROR_INVALID_CONTEXT; \
 	} while (0)
+
+// alive reports a copy of memory that has been freed before the copy ran.
+static bool alive(const char *what, CUdeviceptr p, size_t bytes) {
+	if (!strict() || within(p, bytes)) return true;
+	report("%s: the memory was freed before the stream used it", what);
+	return false;
+}
 
 extern "C" {
 
@@ -266,7 +94,12 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice a, CUdevice b) {
 }
 CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned) {
 	CHECK_CONTEXT;
-	return (Context *)c == current ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+	if ((Context *)c == current) return CUDA_ERROR_INVALID_CONTEXT;
+	std::lock_guard<std::mutex> lock(peers_mu);
+	bool &on = peers[current->device][((Context *)c)->device];
+	if (on) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	on = true;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
@@ -285,26 +118,21 @@ CUresult cuCtxGetCurrent(CUcontext *c) {
 
 CUresult cuStreamCreate(CUstream *s, unsigned) {
 	CHECK_CONTEXT;
-	*s = (CUstream) new Stream(current);
+	Stream *x = new Stream{current};
+	executor().add(x);
+	*s = (CUstream)x;
 	return CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream s) {
 	CHECK_CONTEXT;
-	if (stream_of(s)->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	auto m = std::make_shared<Mark>();
-	stream_of(s)->put([m] { m->reach(); });
-	m->wait();
+	if (executor().refuses(stream_of(s))) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	executor().wait(executor().put_mark(stream_of(s)));
 	return (CUresult)failure.load();
 }
 CUresult cuStreamDestroy(CUstream s) {
-	Stream *x = (Stream *)s;
-	{
-		std::lock_guard<std::mutex> lock(x->mu);
-		x->shut = true;
-	}
-	x->cond.notify_one();
-	x->worker.join();
-	delete x;
+	CHECK_CONTEXT;
+	executor().remove((Stream *)s);
+	delete (Stream *)s;
 	return CUDA_SUCCESS;
 }
 
@@ -314,6 +142,7 @@ CUresult cuEventCreate(CUevent *e, unsigned) {
 	return CUDA_SUCCESS;
 }
 CUresult cuEventDestroy(CUevent e) {
+	CHECK_CONTEXT;
 	delete (Event *)e;
 	return CUDA_SUCCESS;
 }
@@ -322,13 +151,10 @@ CUresult cuEventRecord(CUevent e, CUstream s) {
 	Stream *x = stream_of(s);
 	if (x->ctx != current) return CUDA_ERROR_INVALID_HANDLE;
 	// The real driver supports it; gomx does not need it
-	if (x->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	auto m = std::make_shared<Mark>();
-	{
-		std::lock_guard<std::mutex> lock(((Event *)e)->mu);
-		((Event *)e)->mark = m;
-	}
-	x->put([m] { m->reach(); });
+	if (executor().refuses(x)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	auto m = executor().put_mark(x);
+	std::lock_guard<std::mutex> lock(((Event *)e)->mu);
+	((Event *)e)->mark = m;
 	return CUDA_SUCCESS;
 }
 static std::shared_ptr<Mark> mark_of(CUevent e) {
@@ -336,18 +162,19 @@ static std::shared_ptr<Mark> mark_of(CUevent e) {
 	return ((Event *)e)->mark;
 }
 CUresult cuEventQuery(CUevent e) {
-	if (failure) return (CUresult)failure.load();
+	CHECK_CONTEXT;
 	auto m = mark_of(e);
-	return !m || m->is() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	return !m || executor().is(m) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuEventSynchronize(CUevent e) {
-	if (auto m = mark_of(e)) m->wait();
+	CHECK_CONTEXT;
+	if (auto m = mark_of(e)) executor().wait(m);
 	return (CUresult)failure.load();
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned) {
 	CHECK_CONTEXT;
-	if (stream_of(s)->refuses()) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-	if (auto m = mark_of(e)) stream_of(s)->put([m] { m->wait(); });
+	if (executor().refuses(stream_of(s))) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+	if (auto m = mark_of(e)) executor().put_wait(stream_of(s), m);
 	return CUDA_SUCCESS;
 }
 
@@ -355,19 +182,21 @@ CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode) {
 	CHECK_CONTEXT;
 	if (!s) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	Stream *x = (Stream *)s;
-	std::lock_guard<std::mutex> lock(x->mu);
+	std::lock_guard<std::mutex> lock(executor().mu);
 	if (x->captures) return CUDA_ERROR_ILLEGAL_STATE;
 	x->captures = true, x->spoiled = false;
 	x->remembered.clear();
+	recording++;
 	return CUDA_SUCCESS;
 }
 CUresult cuStreamEndCapture(CUstream s, CUgraph *g) {
 	CHECK_CONTEXT;
 	Stream *x = (Stream *)s;
-	std::lock_guard<std::mutex> lock(x->mu);
+	std::lock_guard<std::mutex> lock(executor().mu);
 	*g = nullptr;
 	if (!x->captures) return CUDA_ERROR_ILLEGAL_STATE;
 	x->captures = false;
+	recording--;
 	if (x->spoiled) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	*g = (CUgraph) new Graph{x->ctx, std::move(x->remembered)};
 	return CUDA_SUCCESS;
@@ -382,6 +211,7 @@ CUresult cuGraphDestroy(CUgraph g) {
 	return CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec e) {
+	CHECK_CONTEXT;
 	delete (std::shared_ptr<Graph> *)e;
 	return CUDA_SUCCESS;
 }
@@ -389,7 +219,7 @@ CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
 	CHECK_CONTEXT;
 	auto g = *(std::shared_ptr<Graph> *)e;
 	if (stream_of(s)->ctx != current || g->ctx != current) return CUDA_ERROR_INVALID_HANDLE;
-	stream_of(s)->put([g] {
+	executor().put(stream_of(s), [g] {
 		for (auto &f : g->work) f();
 	});
 	return CUDA_SUCCESS;
@@ -397,7 +227,7 @@ CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
 
 CUresult cuMemAlloc(CUdeviceptr *p, size_t bytes) {
 	CHECK_CONTEXT;
-	return take(p, bytes);
+	return take(p, bytes, current->device);
 }
 CUresult cuMemFree(CUdeviceptr p) {
 	CHECK_CONTEXT;
@@ -405,16 +235,28 @@ CUresult cuMemFree(CUdeviceptr p) {
 }
 CUresult cuMemAllocAsync(CUdeviceptr *p, size_t bytes, CUstream) {
 	CHECK_CONTEXT;
-	return take(p, bytes);
+	return take(p, bytes, current->device);
 }
 CUresult cuMemFreeAsync(CUdeviceptr p, CUstream s) {
 	CHECK_CONTEXT;
 	if (!within(p, 1)) return CUDA_ERROR_INVALID_VALUE;
-	stream_of(s)->put([p] { give(p); });
+	executor().put(stream_of(s), [p] { give(p); });
 	return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice d) {
 	*pool = (CUmemoryPool)&contexts[d];
+	return CUDA_SUCCESS;
+}
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list, size_t n) {
+	COUNT;
+	int owner = (Context *)pool - contexts;
+	std::lock_guard<std::mutex> lock(peers_mu);
+	for (size_t i = 0; i < n; i++) {
+		int user = list[i].location.id;
+		if (user < 0 || user >= devices || list[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+			return CUDA_ERROR_INVALID_VALUE;
+		shared[owner][user] = list[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	}
 	return CUDA_SUCCESS;
 }
 CUresult cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, void *) { return CUDA_SUCCESS; }
@@ -437,29 +279,55 @@ CUresult cuMemFreeHost(void *p) {
 CUresult cuMemcpyHtoDAsync(CUdeviceptr dst, const void *src, size_t bytes, CUstream s) {
 	CHECK_CONTEXT;
 	if (!within(dst, bytes) || is_device((uint64_t)src)) return CUDA_ERROR_INVALID_VALUE;
-	stream_of(s)->put([=] { memcpy(host(dst), src, bytes); });
+	executor().put(stream_of(s), [=] {
+		if (alive("cuMemcpyHtoDAsync", dst, bytes)) memcpy(host(dst), src, bytes);
+	});
 	return CUDA_SUCCESS;
 }
 CUresult cuMemcpyDtoHAsync(void *dst, CUdeviceptr src, size_t bytes, CUstream s) {
 	CHECK_CONTEXT;
 	if (!within(src, bytes) || is_device((uint64_t)dst)) return CUDA_ERROR_INVALID_VALUE;
-	stream_of(s)->put([=] { memcpy(dst, host(src), bytes); });
+	executor().put(stream_of(s), [=] {
+		if (alive("cuMemcpyDtoHAsync", src, bytes)) memcpy(dst, host(src), bytes);
+	});
 	return CUDA_SUCCESS;
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream s) {
 	CHECK_CONTEXT;
 	if (!within(src, bytes) || !within(dst, bytes)) return CUDA_ERROR_INVALID_VALUE;
-	stream_of(s)->put([=] { memmove(host(dst), host(src), bytes); });
+	executor().put(stream_of(s), [=] {
+		if (alive("copy between arrays", src, bytes) && alive("copy between arrays", dst, bytes))
+			memmove(host(dst), host(src), bytes);
+	});
 	return CUDA_SUCCESS;
 }
-CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t bytes,
-	CUstream s) {
-	return cuMemcpyDtoDAsync(dst, src, bytes, s);
+CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
+	size_t bytes, CUstream s) {
+	CHECK_CONTEXT;
+	int to = -1, from = -1;
+	if (!within(src, bytes, &from) || !within(dst, bytes, &to)) return CUDA_ERROR_INVALID_VALUE;
+	if (((Context *)dst_ctx)->device != to || ((Context *)src_ctx)->device != from)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (strict() && to != from) {
+		std::lock_guard<std::mutex> lock(peers_mu);
+		if (!shared[from][to] || !shared[to][from]) {
+			report("cuMemcpyPeerAsync: the memory pools of devices %d and %d are not open to each "
+				"other", to, from);
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	executor().put(stream_of(s), [=] {
+		if (alive("copy between arrays", src, bytes) && alive("copy between arrays", dst, bytes))
+			memmove(host(dst), host(src), bytes);
+	});
+	return CUDA_SUCCESS;
 }
 CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char v, size_t n, CUstream s) {
 	CHECK_CONTEXT;
 	if (!within(dst, n)) return CUDA_ERROR_INVALID_VALUE;
-	stream_of(s)->put([=] { memset(host(dst), v, n); });
+	executor().put(stream_of(s), [=] {
+		if (alive("cuMemsetD8Async", dst, n)) memset(host(dst), v, n);
+	});
 	return CUDA_SUCCESS;
 }
 
@@ -478,10 +346,12 @@ CUresult cuModuleLoadData(CUmodule *mod, const void *image) {
 	if (!lib) fprintf(stderr, "imitated driver: %s\n", dlerror());
 	// The descriptor stays open: the loader tells libraries apart by their names.
 	if (!lib) return CUDA_ERROR_INVALID_IMAGE;
-	Module *m = new Module{lib, nullptr, nullptr};
-	m->launch = (void (*)(void (*)(const void *), const void *, const unsigned *,
-		const unsigned *))dlsym(lib, "gx_host_launch");
-	if (!m->launch) return CUDA_ERROR_INVALID_IMAGE;
+	Module *m = new Module{lib, (void (*)(const gx_host_run *))dlsym(lib, "gx_host_launch")};
+	auto setup = (void (*)(const gx_host_site *))dlsym(lib, "gx_host_setup");
+	if (!m->launch || !setup) return CUDA_ERROR_INVALID_IMAGE;
+	open_memory();
+	gx_host_site site = {real, region, shadow, report};
+	setup(&site);
 	*mod = (CUmodule)m;
 	return CUDA_SUCCESS;
 }
@@ -494,7 +364,13 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule mod, const char *name) {
 	void *entry = dlsym(m->lib, name);
 	size_t *args = (size_t *)dlsym(m->lib, (std::string("gx_args_") + name).c_str());
 	if (!entry || !args) return CUDA_ERROR_NOT_FOUND;
-	*f = (CUfunction) new Function{m, (void (*)(const void *))entry, *args};
+	*f = (CUfunction) new Function{m, (void (*)(const void *))entry, *args, name};
+	return CUDA_SUCCESS;
+}
+CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size) {
+	CHECK_CONTEXT;
+	if (index > 0) return CUDA_ERROR_INVALID_VALUE;
+	*offset = 0, *size = ((Function *)f)->args;
 	return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -507,11 +383,12 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, un
 	Function *f = (Function *)fn;
 	std::vector<uint64_t> args(f->args / 8);
 	memcpy(args.data(), params[0], f->args);
-	for (auto &v : args)
-		if (is_device(v)) v = (uint64_t)host(v);
-	stream_of(s)->put([=] {
-		unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
-		f->module->launch(f->entry, args.data(), grid, block);
+	gx_host_run r = {};
+	unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+	memcpy(r.grid, grid, sizeof grid), memcpy(r.block, block, sizeof block);
+	r.device = current->device;
+	executor().put(stream_of(s), [=] {
+		if (!failure) run_kernel(f, r, args);
 	});
 	return CUDA_SUCCESS;
 }
@@ -521,7 +398,45 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, un
 void gx_fake_put(void *stream, void (*f)(const void *), const void *arg, size_t bytes) {
 	std::vector<uint64_t> copy((bytes + 7) / 8);
 	memcpy(copy.data(), arg, bytes);
-	stream_of((CUstream)stream)->put([=] { f(copy.data()); });
+	executor().put(stream_of((CUstream)stream), [=] { f(copy.data()); });
+}
+// gx_fake_strict reports whether kernels are checked, see nvrtc.cc.
+int gx_fake_strict() { return getenv("GX_FAKE_SEED") != nullptr; }
+// gx_fake_recording reports whether this thread is recording a stream.
+int gx_fake_recording() { return recording; }
+
+// Functions for tests. gx_fake_seed makes the imitation strict, 0 lenient; gx_fake_collect lets it
+// collect reports instead of ending the process; gx_fake_reports copies and forgets them.
+void gx_fake_seed(uint64_t s) {
+	std::lock_guard<std::mutex> lock(executor().mu);
+	seed = s, executor().random.state = s, executor().until_change = 0;
+}
+void gx_fake_collect(int on) {
+	std::lock_guard<std::mutex> lock(report_mu);
+	collects = on, reports.clear();
+}
+size_t gx_fake_reports(char *to, size_t n) {
+	{
+		std::lock_guard<std::mutex> lock(memory_mu);
+		for (auto &k : kept) check_kept(k.first, k.second);
+	}
+	std::lock_guard<std::mutex> lock(report_mu);
+	n = std::min(n - 1, reports.size());
+	memcpy(to, reports.data(), n), to[n] = 0;
+	reports.clear();
+	return n;
+}
+// gx_fake_fail lets the nth call with a name from now on return an error code.
+// gx_fake_break makes the device fail: every later call returns the code, 0 ends that.
+void gx_fake_fail(const char *name, long nth, int code) {
+	std::lock_guard<std::mutex> lock(calls.mu);
+	calls.fails = name, calls.countdown = nth, calls.code = code;
+}
+void gx_fake_break(int code) { failure = code; }
+long gx_fake_calls(const char *name) {
+	std::lock_guard<std::mutex> lock(calls.mu);
+	auto c = calls.made.find(name);
+	return c == calls.made.end() ? 0 : c->second;
 }
 void *gx_fake_host(void *p) { return is_device((uint64_t)p) ? host((uint64_t)p) : p; }
 

@@ -12,6 +12,8 @@
 OF_THE_LIBRARY void (*put)(void *, void (*)(const void *), const void *, size_t);
 OF_THE_LIBRARY void *(*host)(void *);
 
+OF_THE_LIBRARY int (*recording)(void);
+
 // open_driver finds the imitated driver in this process.
 OF_THE_LIBRARY bool open_driver() {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -19,7 +21,8 @@ OF_THE_LIBRARY bool open_driver() {
 	put = (void (*)(void *, void (*)(const void *), const void *, size_t))dlsym(driver,
 		"gx_fake_put");
 	host = (void *(*)(void *))dlsym(driver, "gx_fake_host");
-	return put && host;
+	recording = (int (*)(void))dlsym(driver, "gx_fake_recording");
+	return put && host && recording;
 }
 
 namespace {

@@ -32,6 +32,22 @@ bool write_file(const std::string &path, const std::string &text) {
 	bool ok = fwrite(text.data(), 1, text.size(), f) == text.size();
 	return fclose(f) == 0 && ok;
 }
+// run runs a program whose standard error goes to a file.
+bool run(std::vector<std::string> args, const std::string &log) {
+	std::vector<char *> argv;
+	for (auto &a : args) argv.push_back(&a[0]);
+	argv.push_back(nullptr);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (!freopen(log.c_str(), "w", stderr)) _exit(127);
+		execvp("g++", argv.data());
+		_exit(127);
+	}
+	int status = 1;
+	while (waitpid(pid, &status, 0) < 0) {
+	}
+	return status == 0;
+}
 } // namespace
 
 extern "C" {
@@ -58,27 +74,23 @@ int nvrtcCompileProgram(void *prog, int n, const char *const *options) {
 	char dir[] = "/tmp/gx-fake-XXXXXX";
 	if (!mkdtemp(dir)) return 1;
 	std::string base = dir, in = base + "/k.cc", out = base + "/k.so", log = base + "/log";
-	std::vector<std::string> args = {"g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-w",
-		"-ffp-contract=off", "-fno-strict-aliasing", "-DGX_HOST", "-include", GX_PRELUDE};
+	std::vector<std::string> args = {"g++", "-std=c++17", "-O1", "-c", "-fPIC", "-w",
+		"-ffp-contract=off", "-fno-strict-aliasing", "-fno-gnu-unique", "-DGX_HOST", "-include",
+		GX_PRELUDE};
+	// Strict kernels call a function of the prelude before each access to memory.
+	if (getenv("GX_FAKE_SEED"))
+		args.insert(args.end(), {"-DGX_STRICT", "-fsanitize=thread",
+			"--param=tsan-instrument-func-entry-exit=0"});
 	for (int i = 0; i < n; i++)
 		if (!strncmp(options[i], "-D", 2)) args.push_back(options[i]);
-	args.insert(args.end(), {"-o", out, in});
+	std::string object = base + "/k.o";
+	args.insert(args.end(), {"-o", object, in});
 	write_file(in, p->source);
-	std::vector<char *> argv;
-	for (auto &a : args) argv.push_back(&a[0]);
-	argv.push_back(nullptr);
-	pid_t pid = fork();
-	if (pid == 0) {
-		if (!freopen(log.c_str(), "w", stderr)) _exit(127);
-		execvp("g++", argv.data());
-		_exit(127);
-	}
-	int status = 1;
-	while (waitpid(pid, &status, 0) < 0) {
-	}
+	bool ok = run(args, log) && run({"g++", "-shared", "-Wl,-Bsymbolic", "-o", out,
+		object}, log);
 	read_file(log, p->log);
-	bool ok = status == 0 && read_file(out, p->binary);
-	for (auto &f : {in, out, log}) unlink(f.c_str());
+	ok = ok && read_file(out, p->binary);
+	for (auto &f : {in, out, log, object}) unlink(f.c_str());
 	rmdir(dir);
 	return ok ? 0 : 6;
 }

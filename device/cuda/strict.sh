@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Runs the tests of GPUs on the strict imitation of the driver, see device/cuda/imitation: planted
+# faults, every operator, small networks, module's tests and training, with several seeds. It needs
+# what check.sh needs, and keeps files in the same folder.
+#	SEEDS="1 2 3" device/cuda/strict.sh
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+GO=${GO:-go}
+SEEDS=${SEEDS:-1 2 3 4 5 6 7 8}
+export CACHE=${CACHE:-$PWD/.cache/cuda}
+ONLY=imitation GO="$GO" bash device/cuda/check.sh
+[ -e "$CACHE/fake/libcuda.so.1" ] || exit 0 # check.sh has said why
+
+fake=device/cuda/fake
+kept="strict-$(cat $fake/host.h $fake/nvrtc.cc | sha256sum | cut -c1-12)"
+find "$CACHE" -maxdepth 1 -name 'strict-*' ! -name "$kept" -exec rm -rf {} +
+GOCACHE=$($GO env GOCACHE)
+export GOCACHE XDG_CACHE_HOME="$CACHE/$kept" CPATH="$CACHE/runtime/nvidia/cuda_runtime/include"
+bin="$CACHE/strict-bin"
+rm -rf "$bin"
+
+build() { # arguments: packages
+	local p
+	for p in "$@"; do
+		mkdir -p "$bin/$p"
+		$GO test -tags cuda -c -o "$bin/$p/run.test" "./$p"
+	done
+}
+
+tests() { # arguments: package, arguments of its tests
+	local p=$1
+	shift
+	(cd "$p" && LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" "$bin/$p/run.test" -test.timeout 30m "$@") ||
+		{ echo "cuda-strict: $p failed with GX_FAKE_SEED=$GX_FAKE_SEED" >&2; exit 1; }
+}
+
+ops=$(cd op && for d in */; do if ls "$d"*_cuda.go >/dev/null 2>&1 && ls "$d"*_test.go >/dev/null 2>&1; then echo "op/${d%/}"; fi; done)
+build device/cuda $ops symbol module ndarray kvstore internal/conformance
+for seed in $SEEDS; do
+	export GX_FAKE_SEED=$seed
+	start=$SECONDS
+	tests device/cuda -test.skip TestCompile
+	for p in $ops; do tests "$p"; done
+	for p in symbol module ndarray kvstore; do tests "$p" -test.run CUDA; done
+	tests internal/conformance -test.run 'TestOps$|TestModels$' -device cuda -small
+	printf 'cuda-strict: seed %s passed in %d s\n' "$seed" $((SECONDS - start))
+done
