@@ -67,6 +67,35 @@ void gx_sum_rows(float *d, const int64_t *to, const int64_t *starts, const int32
 	gx_parallel(threads, groups, 8, sum_range, &j);
 }
 
+GX_CLONES int gx_read_rows(int64_t *d, const float *index, int64_t n, int64_t rows) {
+	const int64_t last = rows - 1;
+	for (int64_t i = 0; i < n; i++) {
+		const float f = index[i] > 0.0f ? index[i] : 0.0f; // not a number: row 0
+		const int64_t k = f < 9e18f ? (int64_t)f : last;
+		d[i] = gx_min(k, last);
+	}
+	int64_t falls = 0, repeats = 0;
+	for (int64_t i = 1; i < n; i++) {
+		falls |= d[i] < d[i - 1];
+		repeats |= d[i] == d[i - 1];
+	}
+	return falls ? GX_MIXED : repeats ? GX_SORTED : GX_RISING;
+}
+
+static void count_range(const void *arg, int64_t begin, int64_t end) {
+	const sums *j = arg;
+	for (int64_t g = begin; g < end; g++) {
+		const float count = (float)(j->starts[g + 1] - j->starts[g]);
+		float *d = j->d + g * j->n;
+		for (int64_t k = 0; k < j->n; k++) d[k] = count;
+	}
+}
+
+void gx_count_rows(float *d, const int64_t *starts, int64_t groups, int64_t n, int threads) {
+	sums j = {.d = d, .starts = starts, .n = n};
+	gx_parallel(threads, groups, 8, count_range, &j);
+}
+
 typedef struct {
 	char *d;
 	const char *s;

@@ -6,6 +6,10 @@ package cpu
 #include "sparse.h"
 #cgo noescape gx_sum_rows
 #cgo nocallback gx_sum_rows
+#cgo noescape gx_read_rows
+#cgo nocallback gx_read_rows
+#cgo noescape gx_count_rows
+#cgo nocallback gx_count_rows
 #cgo noescape gx_gather_rows
 #cgo nocallback gx_gather_rows
 #cgo noescape gx_add_rows
@@ -46,6 +50,20 @@ func (r SumRows) Run(d, s unsafe.Pointer) {
 // numbers returns the memory of a list, nil for nil.
 func numbers(list []int64) *C.int64_t {
 	return (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(list)))
+}
+
+// ReadRows writes float32 indices as numbers from 0 to rows-1 to d: fractions are cut off, and
+// indices out of range become the nearest number. It reports whether no number is smaller than the
+// one before, and whether each is larger.
+func ReadRows(d []int64, index unsafe.Pointer, rows int) (sorted, different bool) {
+	order := C.gx_read_rows(numbers(d), (*C.float)(index), C.int64_t(len(d)), C.int64_t(rows))
+	return order != C.GX_MIXED, order == C.GX_RISING
+}
+
+// CountRows fills rows of n float32 elements: those of row g of d are starts[g+1] - starts[g].
+func CountRows(d unsafe.Pointer, starts []int64, n, threads int) {
+	C.gx_count_rows((*C.float)(d), numbers(starts), C.int64_t(len(starts)-1), C.int64_t(n),
+		C.int(threads))
 }
 
 // GatherRows copies rows of n bytes: row i of d is row at[i] of s, or zeros where at[i] is -1.

@@ -11,6 +11,15 @@
 void gx_sum_rows(float *d, const int64_t *to, const int64_t *starts, const int32_t *order,
 	const int64_t *at, const float *factor, const float *s, int64_t groups, int64_t n, int threads);
 
+// gx_read_rows writes n indices as numbers of rows from 0 to rows-1 to d: fractions are cut off, and
+// indices out of range become the nearest row. It returns GX_RISING if each number is larger than
+// the one before, GX_SORTED if none is smaller, and GX_MIXED otherwise.
+enum { GX_RISING, GX_SORTED, GX_MIXED };
+int gx_read_rows(int64_t *d, const float *index, int64_t n, int64_t rows);
+
+// gx_count_rows fills rows of n elements: those of row g of d are starts[g+1] - starts[g].
+void gx_count_rows(float *d, const int64_t *starts, int64_t groups, int64_t n, int threads);
+
 // gx_gather_rows copies rows of n bytes: d[i] = s[at[i]], or zeros where at[i] is -1.
 void gx_gather_rows(void *d, const void *s, const int64_t *at, int64_t rows, int64_t n,
 	int threads);

@@ -3,6 +3,7 @@
 package cpu_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"unsafe"
@@ -69,6 +70,71 @@ func TestSumRows(t *testing.T) {
 			}
 			d.intact(t, name)
 		}
+	}
+}
+
+// TestReadRows compares indices, impossible ones among them, with their nearest rows.
+func TestReadRows(t *testing.T) {
+	r := rng(t)
+	const rows = 1000
+	odd := []float32{-1, -1e30, 1e30, float32(math.Inf(1)), float32(math.Inf(-1)),
+		float32(math.NaN()), 0.99, rows - 1, rows, -0.5}
+	for _, n := range []int{0, 1, 2, 7, 64, 301} {
+		for _, kind := range []string{"mixed", "sorted", "different"} {
+			x, want := newGuarded(n), make([]int64, n)
+			for i := range want {
+				want[i] = int64(r.IntN(rows))
+			}
+			switch kind {
+			case "sorted":
+				slices.Sort(want)
+			case "different":
+				for i, k := range r.Perm(rows)[:n] {
+					want[i] = int64(k)
+				}
+				slices.Sort(want)
+			}
+			for i, v := range want {
+				x.v[i] = float32(v) + r.Float32()/2
+				if kind == "mixed" && r.IntN(3) == 0 {
+					x.v[i] = odd[r.IntN(len(odd))]
+					want[i] = 0
+					if x.v[i] > 0 {
+						want[i] = int64(min(x.v[i], rows-1))
+					}
+				}
+			}
+			got := make([]int64, n)
+			sorted, different := cpu.ReadRows(got, x.ptr(), rows)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s: %v are rows %v, want %v", kind, x.v, got, want)
+			}
+			isSorted, isDifferent := slices.IsSorted(want), true
+			for i := range max(0, n-1) {
+				isDifferent = isDifferent && want[i] < want[i+1]
+			}
+			if sorted != isSorted || different != isDifferent {
+				t.Fatalf("%s: sorted %v, different %v of %v", kind, sorted, different, want)
+			}
+		}
+	}
+}
+
+func TestCountRows(t *testing.T) {
+	r := rng(t)
+	for _, n := range []int{1, 3, 16, 65} {
+		starts := []int64{0}
+		for g := range 40 {
+			starts = append(starts, starts[g]+int64(r.IntN(5)))
+		}
+		d := newGuarded(40 * n)
+		cpu.CountRows(d.ptr(), starts, n, 2)
+		for i, v := range d.v {
+			if want := float32(starts[i/n+1] - starts[i/n]); v != want {
+				t.Fatalf("rows of %d: element %d is %v, want %v", n, i, v, want)
+			}
+		}
+		d.intact(t, "count")
 	}
 }
 

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
 	"gomx/op/prim"
@@ -36,28 +37,23 @@ func countRows(p EmbeddingParams, c *op.Call) error {
 }
 
 func countStoredRows(p EmbeddingParams, c *op.Call) error {
-	rows, err := read(c.In[1], p.InputDim, clip)
-	if err != nil {
-		return err
-	}
-	g := loop.GroupBy(rows)
+	g := loop.GroupRows(c.In[1], p.InputDim)
+	defer g.Free()
 	out, n := c.Out[0].Sparse, p.OutputDim
 	out.Room(len(g.Keys))
 	copy(out.Indices, g.Keys)
 	values := out.Values()
+	if out.DType == dtype.Float32 {
+		loop.CountRows(values, g.Starts, n, c.Threads)
+		return nil
+	}
 	loop.Split(c.Threads, len(g.Keys), len(g.Keys)*n, func(begin, end int) {
-		row, of := make([]float64, n), int64(0) // a row that was looked up so many times
+		row := make([]float64, n)
 		for i := begin; i < end; i++ {
-			times := g.Starts[i+1] - g.Starts[i]
-			if times != of {
-				of = times
-				for j := range row {
-					row[j] = float64(times)
-				}
-				loop.Store(values, i*n, row)
-				continue
+			for j := range row {
+				row[j] = float64(g.Starts[i+1] - g.Starts[i])
 			}
-			copyRun(values, i*n, values, (i-1)*n, n)
+			loop.Store(values, i*n, row)
 		}
 	})
 	return nil

@@ -93,11 +93,8 @@ func embeddingGradStorage(p EmbeddingParams, in []op.Storage) ([]op.Storage, boo
 // embeddingGradRows computes the gradient of the rows that were looked up: each is the sum of its
 // gradients in the order of data.
 func embeddingGradRows(p EmbeddingParams, c *op.Call) error {
-	rows, err := read(c.In[1], p.InputDim, clip)
-	if err != nil {
-		return err
-	}
-	g := loop.GroupBy(rows)
+	g := loop.GroupRows(c.In[1], p.InputDim)
+	defer g.Free()
 	out, n := c.Out[0].Sparse, p.OutputDim
 	out.Room(len(g.Keys))
 	copy(out.Indices, g.Keys)
@@ -106,7 +103,7 @@ func embeddingGradRows(p EmbeddingParams, c *op.Call) error {
 		loop.SumRows(values, dy, loop.RowSums{N: n, Starts: g.Starts, Order: g.Order}, c.Threads)
 		return nil
 	}
-	loop.Split(c.Threads, len(g.Keys), len(rows)*n, func(begin, end int) {
+	loop.Split(c.Threads, len(g.Keys), c.In[1].Shape.Size()*n, func(begin, end int) {
 		for i := begin; i < end; i++ {
 			places := g.Places(i)
 			copyRun(values, i*n, dy, int(places[0])*n, n)

@@ -1,8 +1,12 @@
 package loop
 
 import (
+	"cmp"
 	"slices"
 	"sync"
+
+	"gomx/dtype"
+	"gomx/op"
 )
 
 // Groups is a list of numbers sorted into groups of equal ones: group i has the number Keys[i], and
@@ -11,42 +15,86 @@ type Groups struct {
 	Keys   []int64 // ascending
 	Starts []int64 // one more than groups
 	Order  []int32 // nil: the places are 0, 1, …
+
+	room *groupRoom // memory that Free gives back, nil for none
 }
 
 // GroupBy groups numbers from 0 on. Long lists are counted or sorted by digits, so its time is
 // proportional to the length of the list.
 func GroupBy(list []int64) Groups {
+	return new(groupRoom).group(list, slices.IsSorted(list))
+}
+
+// GroupRows groups the elements of t as numbers of n rows, of which those out of range become the
+// nearest. The caller may give the memory of the groups back with Free.
+func GroupRows(t op.Tensor, n int) Groups {
+	room := groupRooms.Get().(*groupRoom)
+	room.list = resized(room.list, t.Shape.Size())
+	read := nearestRows
+	if t.DType == dtype.Float32 {
+		read = readRows
+	}
+	sorted, different := read(room.list, t, n)
+	if !different {
+		g := room.group(room.list, sorted)
+		g.room = room
+		return g
+	}
+	for k := len(room.counts); k <= len(room.list); k++ {
+		room.counts = append(room.counts, int64(k))
+	}
+	return Groups{Keys: room.list, Starts: room.counts[:len(room.list)+1], room: room}
+}
+
+// Free gives memory that GroupRows took back; the lists of g must not be used any more.
+func (g *Groups) Free() {
+	if g.room != nil {
+		groupRooms.Put(g.room)
+	}
+	*g = Groups{}
+}
+
+// groupRoom has memory for groups and for finding them.
+type groupRoom struct {
+	list, sorted, keys, starts []int64
+	counts                     []int64 // 0, 1, …: the starts of groups of one number each
+	order, count               []int32
+	pairs                      [2][]pair
+}
+
+var groupRooms = sync.Pool{New: func() any { return new(groupRoom) }}
+
+// resized returns a list of n undefined numbers, in the memory of s where that is enough.
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
+// group groups a list.
+func (r *groupRoom) group(list []int64, sorted bool) Groups {
 	switch {
-	case slices.IsSorted(list):
-		return sortedGroups(list)
+	case sorted:
+		return r.sortedGroups(list)
 	case len(list) > shortList && slices.Max(list) < 8*int64(len(list)):
-		return countedGroups(list, int(slices.Max(list))+1)
+		return r.countedGroups(list, int(slices.Max(list))+1)
 	}
-	room := pairRoom.Get().(*[2][]pair)
-	defer pairRoom.Put(room)
-	for i := range room {
-		room[i] = slices.Grow(room[i][:0], len(list))[:len(list)]
+	for i := range r.pairs {
+		r.pairs[i] = resized(r.pairs[i], len(list))
 	}
-	pairs := room[0]
+	pairs := r.pairs[0]
 	for i, v := range list {
 		pairs[i] = pair{v, int32(i)}
 	}
 	if len(list) <= shortList {
 		slices.SortFunc(pairs, func(a, b pair) int {
-			if a.key != b.key {
-				return int(a.key - b.key)
-			}
-			return int(a.place - b.place)
+			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place, b.place))
 		})
 	} else {
-		pairs = sortByDigits(pairs, room[1], slices.Max(list))
+		pairs = sortByDigits(pairs, r.pairs[1], slices.Max(list))
 	}
-	sorted, order := make([]int64, len(list)), make([]int32, len(list))
+	r.sorted, r.order = resized(r.sorted, len(list)), resized(r.order, len(list))
 	for i, p := range pairs {
-		sorted[i], order[i] = p.key, p.place
+		r.sorted[i], r.order[i] = p.key, p.place
 	}
-	g := sortedGroups(sorted)
-	g.Order = order
+	g := r.sortedGroups(r.sorted)
+	g.Order = r.order
 	return g
 }
 
@@ -56,42 +104,37 @@ type pair struct {
 	place int32
 }
 
-// pairRoom has memory for two lists of pairs.
-var pairRoom = sync.Pool{New: func() any { return new([2][]pair) }}
-
 // sortedGroups finds the groups of sorted numbers.
-func sortedGroups(list []int64) Groups {
+func (r *groupRoom) sortedGroups(list []int64) Groups {
 	different := 0
 	for i, v := range list {
 		if i == 0 || v != list[i-1] {
 			different++
 		}
 	}
-	g := Groups{Keys: make([]int64, 0, different), Starts: make([]int64, 0, different+1)}
+	r.keys, r.starts = resized(r.keys, different), resized(r.starts, different+1)
+	k := 0
 	for i, v := range list {
 		if i == 0 || v != list[i-1] {
-			g.Keys, g.Starts = append(g.Keys, v), append(g.Starts, int64(i))
+			r.keys[k], r.starts[k] = v, int64(i)
+			k++
 		}
 	}
-	g.Starts = append(g.Starts, int64(len(list)))
-	return g
+	r.starts[k] = int64(len(list))
+	return Groups{Keys: r.keys, Starts: r.starts}
 }
 
-// countRoom has memory for a counter of each number.
-var countRoom = sync.Pool{New: func() any { return new([]int32) }}
-
 // countedGroups finds the groups of numbers below limit by counting each of them.
-func countedGroups(list []int64, limit int) Groups {
-	room := countRoom.Get().(*[]int32)
-	defer countRoom.Put(room)
-	*room = slices.Grow((*room)[:0], limit)[:limit]
-	count, different := *room, 0
+func (r *groupRoom) countedGroups(list []int64, limit int) Groups {
+	r.count = resized(r.count, limit)
+	count, different := r.count, 0
 	clear(count)
 	for _, v := range list {
 		different += 1 - positive(count[v])
 		count[v]++
 	}
-	g := Groups{Keys: make([]int64, different+1), Starts: make([]int64, different+1)}
+	r.keys, r.starts = resized(r.keys, different+1), resized(r.starts, different+1)
+	g := Groups{Keys: r.keys, Starts: r.starts}
 	k, at := 0, int32(0)
 	for v, n := range count { // without branches, which no processor would guess
 		g.Keys[k], g.Starts[k] = int64(v), int64(at)
@@ -100,7 +143,8 @@ func countedGroups(list []int64, limit int) Groups {
 		at += n
 	}
 	g.Keys, g.Starts[k] = g.Keys[:k], int64(at)
-	g.Order = make([]int32, len(list))
+	r.order = resized(r.order, len(list))
+	g.Order = r.order
 	for i, v := range list {
 		g.Order[count[v]] = int32(i)
 		count[v]++

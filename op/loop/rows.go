@@ -47,6 +47,28 @@ func SumRows(dst, src op.Tensor, r RowSums, threads int) {
 	sumRows(dst.Data, src.Data, r, Parts(threads, work))
 }
 
+// CountRows fills rows of n float32 elements: those of row g of dst are starts[g+1] - starts[g].
+func CountRows(dst op.Tensor, starts []int64, n, threads int) {
+	groups := len(starts) - 1
+	countRows(dst.Data, starts, n, Parts(threads, groups*n))
+}
+
+// nearestRows reads indices as numbers from 0 to n-1: those out of range become the nearest. It
+// reports whether no number is smaller than the one before, and whether each is larger.
+func nearestRows(dst []int64, t op.Tensor, n int) (sorted, different bool) {
+	LoadInt(dst, t, 0, 1)
+	sorted, different = true, true
+	last := int64(-1)
+	for i, v := range dst {
+		v = max(0, min(v, int64(n-1)))
+		dst[i] = v
+		sorted = sorted && v >= last
+		different = different && v > last
+		last = v
+	}
+	return sorted, different
+}
+
 // GatherRows copies rows of n elements: row i of dst is row at[i] of src, or zeros where at[i] is
 // -1.
 func GatherRows(dst, src op.Tensor, at []int64, n, threads int) {

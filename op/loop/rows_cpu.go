@@ -15,6 +15,14 @@ func sumRows(dst, src unsafe.Pointer, r RowSums, threads int) {
 		Threads: threads}.Run(dst, src)
 }
 
+func readRows(dst []int64, t op.Tensor, n int) (sorted, different bool) {
+	return cpu.ReadRows(dst, t.Data, n)
+}
+
+func countRows(dst unsafe.Pointer, starts []int64, n, threads int) {
+	cpu.CountRows(dst, starts, n, threads)
+}
+
 func gatherRows(dst, src unsafe.Pointer, at []int64, bytes, threads int) {
 	cpu.GatherRows(dst, src, at, bytes, threads)
 }

@@ -40,6 +40,21 @@ func sumRows(dst, src unsafe.Pointer, r RowSums, threads int) {
 	})
 }
 
+func readRows(dst []int64, t op.Tensor, n int) (sorted, different bool) {
+	return nearestRows(dst, t, n)
+}
+
+func countRows(dst unsafe.Pointer, starts []int64, n, threads int) {
+	pure.Parallel(threads, len(starts)-1, func(_, begin, end int) {
+		for g := begin; g < end; g++ {
+			count, row := float32(starts[g+1]-starts[g]), floats32(dst, g, n)
+			for k := range row {
+				row[k] = count
+			}
+		}
+	})
+}
+
 func gatherRows(dst, src unsafe.Pointer, at []int64, bytes, threads int) {
 	if bytes == 0 {
 		return

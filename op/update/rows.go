@@ -204,11 +204,17 @@ func tableOf(t op.Tensor, rows []int64) table {
 		for k, r := range has {
 			b.at[r] = int64(k)
 		}
-	case !slices.Equal(has, rows):
+	case !equalLists(has, rows):
 		b.at = make([]int64, len(rows))
 		loop.FindRows(b.at, rows, has, 1)
 	}
 	return b
+}
+
+// equalLists compares lists, which often are one.
+func equalLists(a, b []int64) bool {
+	one := len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
+	return one || slices.Equal(a, b)
 }
 
 // offset returns the first element of row i of the step, -1 for zeros.
