@@ -272,12 +272,18 @@ func (s *sim) spare(p *process) bool {
 		default:
 			continue
 		}
-		o, ok := s.server[other.Server].m.(*server.Server)
-		if !ok || o.Incarnation() != other.Incarnation {
+		// A third copy may have taken the backup's place in a view that is not on the disk yet.
+		if !s.lives(other) || sh.Third != (wire.Replica{}) && !s.lives(sh.Third) {
 			return false
 		}
 	}
 	return true
+}
+
+// lives reports whether the process of a copy lives.
+func (s *sim) lives(r wire.Replica) bool {
+	o, ok := s.server[r.Server].m.(*server.Server)
+	return ok && o.Incarnation() == r.Incarnation
 }
 
 // partition cuts links for a while, some of them in one direction only.
