@@ -96,14 +96,7 @@ func runTouch(run *engine.Run) error {
 			return err
 		}
 	}
-	all := loop.Merge(w.value.Indices, list)
-	if len(all) > w.value.N {
-		old := op.NewSparse(op.RowSparse, w.value.DType, w.value.Shape)
-		loop.CopyStored(old, w.value)
-		w.value.Room(len(all))
-		copy(w.value.Indices, all)
-		w.gather(w.value, old)
-	}
+	w.begun(w.value, loop.Insert(w.value, list))
 	if w.put {
 		row := w.from.Row() * w.from.DType.Size()
 		at := 0
@@ -147,12 +140,26 @@ func (w *work) gather(out, from *op.Sparse) {
 	if w.begin.Init.Scale == 0 {
 		return
 	}
-	row := out.Row() * out.DType.Size()
+	var fresh []int
 	at := 0
 	for i, id := range out.Indices {
 		at += loop.Search(from.Indices[at:], id)
 		if at == from.N || from.Indices[at] != id {
-			w.begin.Init.Fill(out.Bytes()[i*row:(i+1)*row], out.DType, w.begin.Key, uint64(id))
+			fresh = append(fresh, i)
+		}
+	}
+	w.begun(out, fresh)
+}
+
+// begun gives rows of s, named by their places, the values that they begin with.
+func (w *work) begun(s *op.Sparse, places []int) {
+	row := s.Row() * s.DType.Size()
+	for _, i := range places {
+		to := s.Bytes()[i*row : (i+1)*row]
+		if w.begin.Init.Scale == 0 {
+			clear(to)
+		} else {
+			w.begin.Init.Fill(to, s.DType, w.begin.Key, uint64(s.Indices[i]))
 		}
 	}
 }

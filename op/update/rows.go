@@ -170,22 +170,7 @@ func fill(s *op.Sparse, rows []int64) {
 			rows[i] = int64(i)
 		}
 	}
-	k, missing := 0, 0
-	for _, r := range rows {
-		k += loop.Search(s.Indices[k:], r)
-		if k == s.N || s.Indices[k] != r {
-			missing++
-		}
-	}
-	if missing == 0 {
-		return
-	}
-	old := op.NewSparse(op.RowSparse, s.DType, s.Shape)
-	loop.CopyStored(old, s)
-	all := loop.Merge(old.Indices, rows)
-	s.Room(len(all))
-	copy(s.Indices, all)
-	loop.Retain(s, old, 1)
+	loop.InsertZeros(s, rows)
 }
 
 // tableOf returns an operand by the rows of a step, nil for all. The gradient need not store them;
