@@ -17,6 +17,7 @@ type BERTConfig struct {
 	Heads      int     // of the attention; Units/64 by default
 	MaxLength  int     // most steps of a sequence; 512 by default
 	Dropout    float64 // share that is dropped in training; 0 by default, 0.1 in the paper
+	Eps        float64 // is added to variances in norms over layers; 1e-12 by default
 
 	NoTokenTypes bool // leave the embedding of the kinds of segments out
 	NoPooler     bool // leave Pooler out, and Classifier
@@ -46,6 +47,9 @@ func (c BERTConfig) complete() BERTConfig {
 	}
 	if c.Heads == 0 {
 		c.Heads = max(1, c.Units/64)
+	}
+	if c.Eps == 0 {
+		c.Eps = 1e-12
 	}
 	c.NoClassifier = c.NoClassifier || c.NoPooler
 	return c
@@ -100,7 +104,7 @@ func bertDense(units, in int) *nn.Dense {
 
 // bertNorm is the normalization of steps.
 func bertNorm(c BERTConfig) *nn.LayerNorm {
-	return &nn.LayerNorm{Channels: c.Units, Eps: nd.Some(1e-12)}
+	return &nn.LayerNorm{Channels: c.Units, Eps: nd.Some(c.Eps)}
 }
 
 // BERTInput is a batch of sequences.
@@ -110,6 +114,11 @@ type BERTInput struct {
 	ValidLength *nd.Array // of shape (n): steps of each sequence that count; nil: all
 	// Masked has the shape (n, places): steps whose words Decoder predicts; nil: it predicts none.
 	Masked *nd.Array
+	// Positions has the shape (n, steps): the place of each step in its sequence; nil: 0, 1, 2...
+	Positions *nd.Array
+	// Mask is not zero where a step may read another, as of nn.Mask; nil: ValidLength alone
+	// decides. With Positions, it packs several short sequences into the steps of one.
+	Mask *nd.Array
 }
 
 // BERTOutput is the result for a batch. Arrays of parts that the network has not are nil.
@@ -127,7 +136,7 @@ func (b *BERT) Run(in BERTInput) BERTOutput {
 	if b.TokenTypeEmbed != nil {
 		x = x.Add(b.TokenTypeEmbed.Forward(in.TokenTypes))
 	}
-	out := BERTOutput{Steps: b.Encoder.Run(x, in.ValidLength)}
+	out := BERTOutput{Steps: b.Encoder.run(x, in)}
 	if b.Pooler != nil {
 		out.Pooled = b.Pooler.Forward(out.Steps.SliceAxis(1, 0, 1).Reshape(-1, b.config.Units))
 	}
@@ -203,14 +212,24 @@ func newBERTEncoder(c BERTConfig) *BERTEncoder {
 // Run encodes sequences of shape (n, steps, Units). Steps behind the length of a sequence are not
 // read, and their outputs are zero; lengths may be nil.
 func (e *BERTEncoder) Run(x, lengths *nd.Array) *nd.Array {
-	call, steps := e.Enter(e, x), x.Shape()[1]
-	if steps > e.config.MaxLength {
+	return e.run(x, BERTInput{ValidLength: lengths})
+}
+
+// run encodes sequences of shape (n, steps, Units) with the lengths, positions and mask of in.
+func (e *BERTEncoder) run(x *nd.Array, in BERTInput) *nd.Array {
+	call, steps, lengths := e.Enter(e, x), x.Shape()[1], in.ValidLength
+	if steps > e.config.MaxLength && in.Positions == nil {
 		panic(misuse("BERT", "sequences of %d steps, want at most %d", steps, e.config.MaxLength))
 	}
-	x = x.Add(e.PositionWeight.At(x).SliceAxis(0, 0, steps).ExpandDims(0))
+	if in.Positions != nil {
+		x = x.Add(nd.Embedding(in.Positions, e.PositionWeight.At(x), nd.EmbeddingParams{
+			InputDim: e.config.MaxLength, OutputDim: e.config.Units}))
+	} else {
+		x = x.Add(e.PositionWeight.At(x).SliceAxis(0, 0, steps).ExpandDims(0))
+	}
 	x = e.LayerNorm.Forward(drop(x, e.config.Dropout))
 	for _, l := range e.TransformerCells {
-		x = l.Run(x, lengths)
+		x = l.run(x, lengths, in.Mask)
 	}
 	if lengths != nil {
 		x = nd.SequenceMask(x, nd.SequenceMaskParams{Axis: 1, UseSequenceLength: true},
@@ -272,9 +291,15 @@ func newBERTLayer(c BERTConfig) *BERTLayer {
 }
 
 // Run passes sequences through the layer.
-func (l *BERTLayer) Run(x, lengths *nd.Array) *nd.Array {
+func (l *BERTLayer) Run(x, lengths *nd.Array) *nd.Array { return l.run(x, lengths, nil) }
+
+// run passes sequences through the layer, whose steps read others as lengths and mask say.
+func (l *BERTLayer) run(x, lengths, mask *nd.Array) *nd.Array {
 	call := l.Enter(l, x)
 	var opts []nn.AttentionOption
+	if mask != nil {
+		opts = append(opts, nn.Mask(mask))
+	}
 	if lengths != nil {
 		opts = append(opts, nn.ValidLength(lengths))
 	}
