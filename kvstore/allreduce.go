@@ -36,6 +36,8 @@ type allreduce struct {
 	spec    optimizer.Optimizer
 	version uint64 // of the last spec
 	closed  bool
+
+	survival *survival // nil: every round has the contributions of all workers of the job
 }
 
 // openAllreduce opens the store that the workers of a job share. It waits for all of them.
@@ -56,7 +58,13 @@ func openAllreduce(ctx context.Context, kind Kind, c config) (*allreduce, error)
 		}
 		job.opened, job.keys = true, s
 	}, func() { err = errClosed })
-	if err == nil {
+	switch {
+	case err != nil:
+	case job.cfg.Policy == ps.Shrink:
+		s.survival = newSurvival()
+		r.Undoable()
+		_, err = s.enter(ctx)
+	default:
 		_, err = job.wait(ctx, c.timeout, job.ring.Join)
 	}
 	if err != nil {
@@ -157,11 +165,15 @@ func (s *allreduce) create(k *ringKey, size int) (o optimizer.Optimizer, err err
 func (s *allreduce) agreeOn(ctx context.Context, k *ringKey, value []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.timeout, ps.ErrTimeout)
 	defer cancel()
-	rounds := s.Resumed()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		ranks, err := s.present(ctx)
+		if err != nil {
+			return err
+		}
+		rounds := s.Resumed()
 		alone := true
 		var last error
-		for rank := range s.NumWorkers() {
+		for _, rank := range ranks {
 			if rank == s.Rank() {
 				continue
 			}
@@ -184,7 +196,7 @@ func (s *allreduce) agreeOn(ctx context.Context, k *ringKey, value []byte) error
 				return errors.Join(err, last)
 			}
 		}
-		if alone && s.Rank() == 0 && rounds == 0 {
+		if alone && s.Rank() == ranks[0] && rounds == 0 {
 			s.replica.Init(k.id, k.dtype, k.whole, value, 0)
 			return nil
 		}
@@ -262,6 +274,9 @@ func (s *allreduce) all() []*ringKey {
 
 // Agree implements Joint: every worker contributes an array with its own number in its place.
 func (s *allreduce) Agree(ctx context.Context, name string, number uint64) ([]uint64, error) {
+	if s.survival != nil {
+		return s.collectNumbers(ctx, name, number)
+	}
 	k := &ringKey{store: s, name: name, shape: dtype.Shape{s.NumWorkers()}, dtype: dtype.Int64}
 	mine, all := make([]byte, 8*s.NumWorkers()), make([]byte, 8*s.NumWorkers())
 	if _, err := s.create(k, len(mine)); err != nil {
@@ -457,6 +472,9 @@ func (s *allreduce) Close() error {
 	}
 	if err == nil {
 		_, err = s.job.wait(ctx, s.cfg.timeout, s.job.ring.Leave)
+	}
+	if s.survival != nil && errors.Is(err, ErrRegrouped) {
+		err = nil // the others go on from here, or have all that this worker has
 	}
 	for _, k := range s.all() {
 		k.close()

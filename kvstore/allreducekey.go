@@ -81,6 +81,9 @@ func (k *ringKey) push(priority int, grads, out []*nd.Array) error {
 		Describe: k.say, Cheap: len(x.push.Value) <= lightSize}
 	turn := engine.Use{Var: k.turn, Access: engine.Overwrite}
 	kept := s.replica.Active()
+	if !kept && s.survival != nil {
+		return k.fail("push", errNoSurvival)
+	}
 	if !kept {
 		s.mu.Lock()
 		k.plain = true

@@ -308,6 +308,13 @@ func (f *failure) note(err error) {
 	}
 }
 
+// forget takes back the errors: what counts is known again.
+func (f *failure) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.unsent = nil, nil
+}
+
 // encode compresses the values of a push, slice by slice.
 func (k *distKey) encode(x *exchange) error {
 	if x.value == nil || x.method.Kind == compress.None {

@@ -22,7 +22,7 @@ type peer struct {
 // withPeers makes the machine of a job without servers.
 func (j *Job) withPeers(w *worker.Worker) (machine, error) {
 	g, err := ring.New(ring.Config{Job: j.cfg.ID, Rank: j.cfg.Node.Rank, Workers: j.cfg.Workers,
-		Timing: j.cfg.timing(), Arithmetic: update.Sums{}})
+		Elastic: j.cfg.Policy == ps.Shrink, Timing: j.cfg.timing(), Arithmetic: update.Sums{}})
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +96,9 @@ func (k Kind) fits(j *Job) error {
 		return fmt.Errorf("kvstore: %s: the job has %d servers, and its workers have no "+
 			"connections to each other: want a job of workers alone, such as gomx launch -s 0",
 			k.Name, j.cfg.Servers)
-	case k.peers && (j.cfg.Policy != ps.Wait || j.cfg.Backups > 0):
-		return fmt.Errorf("kvstore: %s: found a job with %d backup workers and the policy %s, "+
-			"want "+
-			"none and the policy wait: every round has the contributions of all workers", k.Name,
-			j.cfg.Backups, j.cfg.Policy)
+	case k.peers && j.cfg.Backups > 0:
+		return fmt.Errorf("kvstore: %s: found a job with %d backup workers, want none: every "+
+			"round has the contributions of all workers", k.Name, j.cfg.Backups)
 	case !k.peers && j.ring != nil:
 		return fmt.Errorf("kvstore: %s: the job has no servers: want at least one, such as gomx "+
 			"launch -s 1, or the store allreduce", k.Name)
@@ -125,7 +123,18 @@ func (s *allreduce) answer(to wire.Node, m *wire.Message) {
 func (s *allreduce) tell(to wire.Node, q *wire.Message) {
 	a := wire.Message{Type: wire.TypeTell, Job: s.job.cfg.ID, From: s.job.cfg.Node,
 		Target: q.Incarnation, Seq: q.Seq}
-	a.Key = q.Key
+	a.Key, a.Epoch = q.Key, q.Epoch
+	if !s.answers(q.Epoch) {
+		return // of another group: the question is repeated
+	}
+	if b, said := s.said(q.Key); said || q.Key >= worker.Aside && s.survival != nil {
+		a.Payload, a.Total = b, uint64(len(b))
+		if !said {
+			a.Flags = wire.FlagGap
+		}
+		s.reply(to, &a)
+		return
+	}
 	switch part, version, total, ok := s.replica.Encode(q.Key, q.Clock, q.Need, shareOf); {
 	case q.Clock > 0 && s.isPlain(q.Key):
 		a.Flags = wire.FlagDirect
@@ -134,9 +143,14 @@ func (s *allreduce) tell(to wire.Node, q *wire.Message) {
 	default:
 		a.Clock, a.Total, a.Payload = version, total, part
 	}
+	s.reply(to, &a)
+}
+
+// reply sends an answer. If it is lost, the question is repeated.
+func (s *allreduce) reply(to wire.Node, a *wire.Message) {
 	s.job.driver.do(func() {
 		a.Incarnation = s.job.worker.Incarnation()
-		_ = s.job.driver.ep.Send(to, &a, nil) // lost: the question is repeated
+		_ = s.job.driver.ep.Send(to, a, nil)
 	}, nil)
 }
 
@@ -154,7 +168,7 @@ func (s *allreduce) fetch(ctx context.Context, rank int, key uint32, rounds uint
 	version := uint64(0)
 	for {
 		q := wire.Message{Type: wire.TypeAsk, Job: s.job.cfg.ID, From: s.job.cfg.Node,
-			Clock: rounds, Need: uint64(len(v.bytes))}
+			Clock: rounds, Need: uint64(len(v.bytes)), Epoch: s.generation()}
 		q.Key = key
 		a, err := s.job.question(ctx, func(id uint64) {
 			q.Seq, q.Incarnation = id, s.job.worker.Incarnation()
@@ -163,6 +177,8 @@ func (s *allreduce) fetch(ctx context.Context, rank int, key uint32, rounds uint
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("asking worker %d: %w", rank, err)
+		case a.Epoch != s.generation():
+			return nil, fmt.Errorf("asking worker %d: %w", rank, ErrRegrouped)
 		case a.Flags&wire.FlagGap != 0:
 			return nil, nil
 		case a.Flags&wire.FlagDirect != 0:

@@ -50,6 +50,8 @@ func ExitCode(err error) int {
 		return ExitDrained
 	case errors.Is(err, ps.ErrLost):
 		return ExitLost
+	case errors.Is(err, ps.ErrLeftBehind):
+		return ExitRetry
 	case errors.Is(err, ps.ErrFenced), errors.Is(err, kvstore.ErrReplaced):
 		return ExitReplaced
 	case errors.Is(err, ps.ErrTimeout), errors.Is(err, ps.ErrViewChanged),

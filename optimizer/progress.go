@@ -69,6 +69,15 @@ func (u *Updater) Progress(i int) Progress {
 	return Progress{s.count, u.updates, s.own, u.shared}
 }
 
+// Rewind makes all parameters share the state of p, also where p lies behind their present one, and
+// forgets the given parameters: they have no states, and SetState and SetProgress give them others.
+func (u *Updater) Rewind(p Progress, forget ...int) {
+	u.updates, u.shared = p.Updates, p.Shared
+	for _, i := range forget {
+		delete(u.slots, i)
+	}
+}
+
 // SetProgress makes parameter i continue from p. State that the parameters share only moves
 // forward: Updates is the maximum, and Shared comes from the parameter that is furthest ahead.
 func (u *Updater) SetProgress(i int, p Progress) {

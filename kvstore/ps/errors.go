@@ -13,6 +13,10 @@ var (
 	ErrTimeout = errors.New("deadline passed")
 	// ErrFenced says that another process has taken this one's place in the job.
 	ErrFenced = errors.New("another process has taken this place")
+	// ErrLeftBehind says that the job has gone on without this process, which was silent for too
+	// long. Another process may take its place.
+	ErrLeftBehind = fmt.Errorf("the job has gone on without this process, which had stood still: "+
+		"%w", ErrFenced)
 	// ErrViewChanged says that the job changed in a way that the call does not survive.
 	ErrViewChanged = errors.New("the job's members changed")
 	// ErrLost says that all copies of a shard are lost: the job continues from its last snapshot.

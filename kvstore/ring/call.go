@@ -239,7 +239,7 @@ func (g *base) contribute(c *call, l *link) {
 	k := c.key
 	first, count := uint16(0), k.slices
 	if k.each > 0 {
-		first, count = l.node.Rank*k.each, k.each
+		first, count = l.place*k.each, k.each
 	}
 	for i := range count {
 		slice := first + i
@@ -364,6 +364,11 @@ func (g *calls) fail(c *call, err error) {
 		g.end(c, c.err)
 		return
 	}
+	g.recall(c)
+}
+
+// recall asks for the memory of a call that transports read.
+func (g *calls) recall(c *call) {
 	for _, n := range c.lent {
 		if !slices.Contains(g.out.Recall, n) {
 			g.out.Recall = append(g.out.Recall, n)
@@ -373,7 +378,7 @@ func (g *calls) fail(c *call, err error) {
 
 // FailAll ends all calls with an error, which later calls return too.
 func (g *calls) FailAll(err error) {
-	if g.err == nil {
+	if g.err == nil || g.err == ErrRegrouped {
 		g.err = err
 	}
 	for _, c := range slices.Clone(g.open) {
@@ -401,16 +406,16 @@ func (g *calls) blame(c *call) wire.Node {
 // lacks returns the worker whose values the sum of a slice waits for.
 func (g *base) lacks(k *key, round uint64, slice uint16) wire.Node {
 	if o := k.owner(slice, g.cfg.Rank); o != g.cfg.Rank {
-		return wire.Node{Role: wire.Worker, Rank: o}
+		return g.links[o].node
 	}
 	r := &k.rounds[round&1]
 	if r.number != round {
 		return wire.Node{}
 	}
 	s := &r.slices[slice-k.first]
-	for rank := s.next; int(rank) < g.cfg.Workers; rank++ {
+	for rank := s.next; int(rank) < g.cfg.Workers; rank++ { // places
 		if rank != g.cfg.Rank && s.held[rank].values == nil {
-			return wire.Node{Role: wire.Worker, Rank: rank}
+			return g.links[rank].node
 		}
 	}
 	return wire.Node{}

@@ -13,6 +13,9 @@ type Config struct {
 	Job     uint64 // drawn at the start of the job
 	Rank    uint16 // place of the worker among the workers of the job
 	Workers int    // workers of the job
+	// Elastic says that workers come and go while the job runs: the members of the view's group add
+	// up, and a change of the group ends all calls with ErrRegrouped. Workers then means nothing.
+	Elastic bool
 	// Direct is the size in bytes up to which every worker adds up a whole key itself. The slices
 	// of larger keys have one owner each. 0: 16 KiB; -1: all keys have owners.
 	Direct int
@@ -57,7 +60,9 @@ const (
 
 // fill sets the defaults of zero fields and reports values that make no sense.
 func (c *Config) fill() error {
-	if c.Workers < 1 || c.Workers > 1<<15 || int(c.Rank) >= c.Workers {
+	if c.Elastic {
+		c.Workers = 1 // until the worker enters a group
+	} else if c.Workers < 1 || c.Workers > 1<<15 || int(c.Rank) >= c.Workers {
 		return fmt.Errorf("ring: worker %d of %d, want a rank below the number of workers, which "+
 			"is 1 to %d: %w", c.Rank, c.Workers, 1<<15, ps.ErrUsage)
 	}

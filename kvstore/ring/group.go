@@ -26,13 +26,14 @@ type base struct {
 	now    ps.Time
 	awake  node.Wakefulness
 	out    ps.Outbox
-	links  []*link // by rank; nil: this worker
-	others []*link // to all other workers, by rank
+	links  []*link // by place; nil: this worker
+	others []*link // to all other workers, by place
 	keys   map[uint32]*key
 	epoch  uint64 // highest incarnation of a worker that this process knows
 	joined bool   // start is known
 	start  uint64 // rounds that were complete when this process began
 	stats  Stats
+	generation
 }
 
 // calls are the calls of a group.
@@ -61,15 +62,15 @@ func New(c Config) (*Group, error) {
 	if err := c.fill(); err != nil {
 		return nil, err
 	}
-	b := &base{cfg: c, self: wire.Node{Role: wire.Worker, Rank: c.Rank}, keys: map[uint32]*key{},
-		links: make([]*link, c.Workers)}
+	b := &base{cfg: c, self: wire.Node{Role: wire.Worker, Rank: c.Rank}, keys: map[uint32]*key{}}
 	g := &Group{base: b, calls: &calls{base: b}}
 	g.joiner = joiner{base: b, calls: g.calls}
-	for i := range g.links {
-		if i != int(c.Rank) {
-			g.links[i] = &link{node: wire.Node{Role: wire.Worker, Rank: uint16(i)}}
-			g.others = append(g.others, g.links[i])
+	if !c.Elastic {
+		ranks := make([]uint16, c.Workers)
+		for i := range ranks {
+			ranks[i] = uint16(i)
 		}
+		b.connect(ranks)
 	}
 	return g, nil
 }
@@ -134,6 +135,15 @@ func (g *Group) SetMembers(now ps.Time, v *wire.View) {
 		g.inc = me.Incarnation
 		g.epoch = max(g.epoch, uint64(g.inc))
 	}
+	if g.cfg.Elastic {
+		g.view = v
+		if g.entered && v.Group.Number != g.number {
+			g.endGeneration()
+		} else if g.entered {
+			g.meet()
+		}
+		return
+	}
 	for _, l := range g.others {
 		m := v.Member(l.node)
 		if m == nil {
@@ -145,7 +155,7 @@ func (g *Group) SetMembers(now ps.Time, v *wire.View) {
 		}
 		if l.inc != 0 {
 			for _, k := range g.keys {
-				k.forget(l.node.Rank)
+				k.forget(l.place)
 			}
 		}
 		g.epoch = max(g.epoch, uint64(m.Incarnation))
@@ -167,13 +177,12 @@ func (g *Group) SetMembers(now ps.Time, v *wire.View) {
 // the payload has an owner.
 func (g *Group) Handle(now ps.Time, from wire.Node, m *wire.Message) {
 	g.awaken(now)
-	if m.Job != g.cfg.Job || m.From != from || from.Role != wire.Worker ||
-		int(from.Rank) >= g.cfg.Workers || from == g.self || g.inc == 0 ||
-		m.Target != 0 && m.Target != g.inc {
+	if m.Job != g.cfg.Job || m.From != from || from.Role != wire.Worker || g.inc == 0 ||
+		m.Target != 0 && m.Target != g.inc || !g.current(m) {
 		return
 	}
-	l := g.links[from.Rank]
-	if m.Incarnation != l.inc || l.inc == 0 {
+	l := g.linkTo(from.Rank)
+	if l == nil || m.Incarnation != l.inc || l.inc == 0 {
 		return // of a process that has been replaced, or that no view has named yet
 	}
 	if m.Type != wire.TypeBatch {

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"fmt"
 	"math"
 
 	"gomx/kvstore/ps"
@@ -30,14 +31,20 @@ type greeting struct {
 }
 
 // Join waits until every worker has said how far its rounds are. It is the first call, and is made
-// once. Resumed means something when it has ended.
+// once; in an elastic job once for every group (see ErrRegrouped). Resumed means something when it
+// has ended.
 func (g *joiner) Join(now, deadline ps.Time) (uint64, error) {
 	g.awaken(now)
 	switch {
-	case g.err != nil:
+	case g.err != nil && g.err != ErrRegrouped:
 		return 0, &ps.Error{Op: "join", Key: ps.NoKey, Err: g.err}
-	case g.joining != nil || g.joined:
+	case g.joining != nil || g.joined && g.err == nil:
 		return 0, usage("join", ps.NoKey, "it has been called before")
+	}
+	if g.cfg.Elastic {
+		if err := g.enter(); err != nil {
+			return 0, err
+		}
 	}
 	c := g.newCall(now, "join", nil, deadline)
 	c.place, c.peer = &g.joining, g.blameStart
@@ -59,8 +66,11 @@ func (g *joiner) Position() uint64 { return g.high() }
 // is lost when this process ends.
 func (g *joiner) Leave(now, deadline ps.Time) (uint64, error) {
 	g.awaken(now)
-	if g.err != nil || g.joining != nil || g.leaving != nil {
-		return 0, usage("leave", ps.NoKey, "another such call has not ended, or the worker is gone")
+	if g.err != nil {
+		return 0, &ps.Error{Op: "leave", Key: ps.NoKey, Err: g.err}
+	}
+	if g.joining != nil || g.leaving != nil {
+		return 0, usage("leave", ps.NoKey, "another such call has not ended")
 	}
 	c := g.newCall(now, "leave", nil, deadline)
 	c.place, c.peer = &g.leaving, g.blameStart
@@ -104,7 +114,7 @@ func (g *joiner) greet() {
 // greeted answers the question of a worker that joins.
 func (g *joiner) greeted(l *link) {
 	m := g.message(wire.TypeGreeting, l)
-	wire.CollectiveStart{Live: g.joined, Round: g.low()}.Put(&m)
+	wire.CollectiveStart{Live: g.joined || g.live, Round: g.standing()}.Put(&m)
 	g.send(l, m)
 }
 
@@ -136,11 +146,22 @@ func (g *joiner) join() {
 			low = min(low, l.round)
 		}
 	}
+	if g.live {
+		low = min(low, g.held)
+	}
+	if low == math.MaxUint64 && g.begun > 0 {
+		g.fail(c, fmt.Errorf("%w: no worker of group %d has the values, which had %d rounds",
+			ps.ErrLost, g.number, g.begun))
+		return
+	}
 	if low != math.MaxUint64 {
 		g.start = low
 	}
 	g.joined, g.joining = true, nil
 	c.round = g.start
+	if g.cfg.Elastic {
+		g.replace()
+	}
 	g.end(c, nil)
 }
 

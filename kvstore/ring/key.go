@@ -80,7 +80,7 @@ func (k *key) own(slice uint16) bool {
 	return slice >= k.first && slice-k.first < k.count
 }
 
-// owner returns the rank of the worker that adds up a slice, self for keys without owners.
+// owner returns the place of the worker that adds up a slice, self for keys without owners.
 func (k *key) owner(slice, self uint16) uint16 {
 	if k.each == 0 {
 		return self
@@ -141,6 +141,15 @@ func (g *Group) Create(id uint32, spec KeySpec) error {
 	case !g.joined:
 		return usage("create", id, "the worker has not joined")
 	}
+	if g.cfg.Elastic {
+		g.created = append(g.created, creation{id, spec})
+	}
+	g.place(id, spec)
+	return nil
+}
+
+// place makes a key whose rounds begin behind start.
+func (g *calls) place(id uint32, spec KeySpec) {
 	k := &key{id: id, spec: spec}
 	if !spec.Aside {
 		k.done = g.start
@@ -148,7 +157,6 @@ func (g *Group) Create(id uint32, spec KeySpec) error {
 	k.layout(&g.cfg)
 	g.keys[id] = k
 	g.fuse(k)
-	return nil
 }
 
 // Complete returns the number of rounds of a key that are complete at this worker.

@@ -15,6 +15,7 @@ import (
 // worker's place; they begin anew when another process takes over that place.
 type link struct {
 	node      wire.Node
+	place     uint16  // of the other worker in the order of the ranks
 	inc       uint32  // incarnation of the process in the place; 0: none has come
 	sent      uint64  // position behind the last values sent
 	confirmed uint64  // position up to which the other worker has received
@@ -63,7 +64,7 @@ func (q *items) Pop() any {
 
 // reset begins the link to another process.
 func (l *link) reset(inc uint32) {
-	*l = link{node: l.node, inc: inc, queue: l.queue[:0]}
+	*l = link{node: l.node, place: l.place, inc: inc, queue: l.queue[:0]}
 }
 
 // enqueue lets values wait for their turn on a link.
@@ -172,7 +173,8 @@ func (g *base) unblock(l *link) {
 
 // message returns a message to another worker without contents.
 func (g *base) message(t wire.Type, l *link) wire.Message {
-	return wire.Message{Type: t, Job: g.cfg.Job, From: g.self, Incarnation: g.inc, Target: l.inc}
+	return wire.Message{Type: t, Job: g.cfg.Job, From: g.self, Incarnation: g.inc, Target: l.inc,
+		Group: uint16(g.number)}
 }
 
 // send puts a message into the outbox.

@@ -49,14 +49,14 @@ func (g *calls) ask(c *call) {
 // owes reports whether a slice waits for a worker.
 func (g *base) owes(l *link, k *key, round uint64, slice uint16) bool {
 	if o := k.owner(slice, g.cfg.Rank); o != g.cfg.Rank {
-		return o == l.node.Rank
+		return o == l.place
 	}
 	r := &k.rounds[round&1]
 	if r.number != round {
 		return true
 	}
 	s := &r.slices[slice-k.first]
-	return l.node.Rank >= s.next && s.held[l.node.Rank].values == nil
+	return l.place >= s.next && s.held[l.place].values == nil
 }
 
 // missing answers a question for slices of a round.
@@ -108,7 +108,7 @@ func (g *base) answer(l *link, k *key, round uint64, slice uint16) bool {
 	}
 	c := k.call
 	if c == nil || c.round != round || !c.begun || k.each > 0 &&
-		k.owner(slice, g.cfg.Rank) != l.node.Rank {
+		k.owner(slice, g.cfg.Rank) != l.place {
 		return false
 	}
 	it.kind, it.priority = wire.TypeContribution, c.priority

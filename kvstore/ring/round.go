@@ -13,11 +13,11 @@ type round struct {
 	loan   ps.Loan // of sums
 }
 
-// sliceSum is the sum of one slice. The contributions of the ranks below next are in it.
+// sliceSum is the sum of one slice. The contributions of the places below next are in it.
 type sliceSum struct {
 	next     uint16
 	complete bool
-	held     []held // contributions that have come, by rank
+	held     []held // contributions that have come, by place
 }
 
 // held is a contribution of another worker that waits for the contributions of lower ranks.
@@ -113,12 +113,12 @@ func (g *calls) contribution(l *link, m *wire.Message) {
 	}
 	r := k.round(number)
 	s := &r.slices[m.Slice-k.first]
-	h := &s.held[l.node.Rank]
+	h := &s.held[l.place]
 	switch {
 	case s.complete:
 		g.answer(l, k, number, m.Slice)
 		return
-	case l.node.Rank < s.next || h.values != nil:
+	case l.place < s.next || h.values != nil:
 		return // it has come before
 	}
 	g.progress(k, number)

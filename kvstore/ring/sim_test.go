@@ -224,8 +224,8 @@ func (p *proc) plan(w *world) {
 	p.wake = w.now + ps.Time(w.r.Int64N(int64(2*ps.Millisecond)))
 }
 
-// work pushes some of the keys of the step.
-func (p *proc) work(w *world) {
+// work pushes some of the keys of the step. Carry carries out the outbox.
+func (p *proc) work(w *world, carry func()) {
 	for len(p.queue) > 0 && p.wake <= w.now && p.step > 0 {
 		key := p.queue[0]
 		p.queue = p.queue[1:]
@@ -240,7 +240,7 @@ func (p *proc) work(w *world) {
 			w.t.Fatalf("worker %d: %v", p.rank, err)
 		}
 		p.calls[id] = key
-		w.carry(p)
+		carry()
 		if w.r.IntN(3) == 0 {
 			p.wake = w.now + ps.Time(w.r.Int64N(int64(ps.Millisecond)))
 		}
@@ -320,7 +320,7 @@ func (w *world) tick() {
 		}
 		p.Tick(w.now)
 		w.carry(p)
-		p.work(w)
+		p.work(w, func() { w.carry(p) })
 	}
 }
 

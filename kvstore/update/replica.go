@@ -19,12 +19,14 @@ import (
 //
 // Its methods may be called from any goroutine; they do not wait for messages.
 type Replica struct {
-	count int    // workers
+	count int    // workers with which the job began
 	slice uint64 // bytes of a slice for the optimizer
+	undo  bool   // the last round can be taken back
 
 	mu   sync.Mutex
 	u    *Updater
 	keys map[uint32]*values
+	now  int // workers whose contributions sums have
 	copy encoded
 }
 
@@ -37,7 +39,8 @@ type values struct {
 	last    []byte // after version rounds
 	before  []byte // after version-1 rounds; nil: version was the first round, or 0
 	version uint64
-	program uint64 // rounds that the program has taken part in
+	program uint64   // rounds that the program has taken part in
+	states  [][]byte // of the optimizer for each slice before the last round, if it can be taken back
 }
 
 // encoded is the encoding of the key that was asked for last.
@@ -54,7 +57,7 @@ func NewReplica(workers int, slice uint64) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{count: workers, slice: slice, u: u, keys: map[uint32]*values{}}, nil
+	return &Replica{count: workers, now: workers, slice: slice, u: u, keys: map[uint32]*values{}}, nil
 }
 
 // Close releases the optimizer.
@@ -100,6 +103,9 @@ func (r *Replica) Apply(key uint32, sum, out []byte) {
 	if v.program > v.version {
 		v.before = append(v.before[:0], v.last...)
 		v.version = v.program
+		if r.undo {
+			r.note(key, v)
+		}
 		for i := range v.slices {
 			lo, hi := wire.Range(uint64(len(v.last)), i, v.slices)
 			if lo == hi {
@@ -108,7 +114,7 @@ func (r *Replica) Apply(key uint32, sum, out []byte) {
 			p := v.last[lo:hi]
 			r.u.Update(server.Update{ID: ps.ID{Key: key, Slice: i}, DType: v.dtype, Dst: p,
 				Value: p,
-				Grad:  sum[lo:hi], Contributors: r.count, Count: r.count, Version: v.version})
+				Grad:  sum[lo:hi], Contributors: r.now, Count: r.count, Version: v.version})
 		}
 		r.copy.valid = r.copy.valid && r.copy.key != key
 	}

@@ -30,15 +30,8 @@ func (u *Updater) AppendState(dst []byte, id ps.ID) []byte {
 	case u.updater == nil:
 		return dst
 	}
-	p := u.updater.Progress(index(id))
 	le := binary.LittleEndian
-	dst = le.AppendUint64(dst, uint64(p.Count))
-	dst = le.AppendUint64(dst, uint64(p.Updates))
-	for _, m := range []optimizer.Memory{p.Own, p.Shared} {
-		for _, v := range m {
-			dst = le.AppendUint64(dst, math.Float64bits(v))
-		}
-	}
+	dst = appendProgress(dst, u.updater.Progress(index(id)))
 	arrays := u.updater.State(index(id))
 	dst = le.AppendUint32(dst, uint32(len(arrays)))
 	for _, a := range arrays {
@@ -51,6 +44,34 @@ func (u *Updater) AppendState(dst []byte, id ps.ID) []byte {
 		}
 	}
 	return dst
+}
+
+// appendProgress appends the numbers at the begin of a state.
+func appendProgress(dst []byte, p optimizer.Progress) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint64(dst, uint64(p.Count))
+	dst = le.AppendUint64(dst, uint64(p.Updates))
+	for _, m := range []optimizer.Memory{p.Own, p.Shared} {
+		for _, v := range m {
+			dst = le.AppendUint64(dst, math.Float64bits(v))
+		}
+	}
+	return dst
+}
+
+// progressOf reads the numbers at the begin of a state, which has at least ProgressSize bytes.
+func progressOf(b []byte) (p optimizer.Progress) {
+	le := binary.LittleEndian
+	p.Count, p.Updates = int(le.Uint64(b)), int(le.Uint64(b[8:]))
+	for i := range 4 {
+		v := math.Float64frombits(le.Uint64(b[16+8*i:]))
+		if i < 2 {
+			p.Own[i] = v
+		} else {
+			p.Shared[i-2] = v
+		}
+	}
+	return p
 }
 
 // SetState implements server.Updater. The first update, which names the key, checks the state.
@@ -77,16 +98,7 @@ var errStateLength = errors.New("kvstore: optimizer state ends early")
 // take gives a state to the optimizer.
 func (u *Updater) take(id ps.ID, s *updaterSlot, b []byte) error {
 	le := binary.LittleEndian
-	var p optimizer.Progress
-	p.Count, p.Updates = int(le.Uint64(b)), int(le.Uint64(b[8:]))
-	for i := range 4 {
-		v := math.Float64frombits(le.Uint64(b[16+8*i:]))
-		if i < 2 {
-			p.Own[i] = v
-		} else {
-			p.Shared[i-2] = v
-		}
-	}
+	p := progressOf(b)
 	n := le.Uint32(b[ProgressSize:])
 	b = b[ProgressSize+4:]
 	arrays, err := u.arrays(s, int(n), b)

@@ -130,7 +130,8 @@ func (gr *groups) drain(n wire.Node) error {
 // regroup takes in a worker's call for a change of the group.
 func (gr *groups) regroup(me *wire.Member, m *wire.Message) {
 	c := wire.GroupCallOf(m)
-	if me.Node.Role != wire.Worker || me.Left || me.Waits || len(m.Payload) > maxNote {
+	if me.Node.Role != wire.Worker || me.Left || me.Waits && !gr.collective() ||
+		len(m.Payload) > maxNote {
 		return
 	}
 	if c.Number != gr.view.Group.Number {
@@ -177,6 +178,8 @@ func (gr *groups) changeGroup() {
 	}
 	switch {
 	case gr.view.Over():
+	case gr.collective():
+		gr.changeAtOnce()
 	case len(gr.calls) > 0 && gr.blameGroup().IsZero():
 		gr.pass()
 	case gr.loose():

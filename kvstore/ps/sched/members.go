@@ -117,11 +117,14 @@ func (ms *members) hello(me *wire.Member, m *wire.Message) {
 	if me.Nonce != 0 {
 		ms.retired[me.Nonce] = true
 	}
+	if ms.collective() { // it may have been further than the workers that are left
+		ms.view.Group.Round = max(ms.view.Group.Round, ms.beats[me.Node].Clock)
+	}
 	before := *me
 	*me = wire.Member{Node: me.Node, Incarnation: ms.view.Next, Alive: true, Nonce: h.Nonce,
 		Addr: h.Addr, Calls: before.Calls, Enter: before.Enter, Waits: before.Waits}
 	me.Calls.Done = 0
-	if before.Left {
+	if before.Left || ms.collective() && before.Incarnation != 0 {
 		// Nobody waits for the place: a worker is let in with the next change of the group.
 		me.Enter, me.Waits = me.Incarnation, me.Node.Role == wire.Worker
 	}
@@ -152,7 +155,7 @@ func (ms *members) heartbeat(me *wire.Member, m *wire.Message) {
 		ms.send(me.Node, a)
 	}
 	if me.Alive || me.Left || m.ViewNumber() < ms.buried[me.Node] || me.Node.Role == wire.Worker &&
-		ms.cfg.Policy == ps.Shrink {
+		ms.cfg.Policy == ps.Shrink && !ms.stays(me) {
 		return
 	}
 	me.Alive, ms.changed = true, true

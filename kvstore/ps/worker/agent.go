@@ -17,6 +17,8 @@ type agent struct {
 	stats  Stats       // figures so far; Worker.Stats adds the ones that follow from the state
 	joined bool        // the worker knows where it starts: other calls than Join may be made
 	lost   error       // shards are lost; nil: none is
+	// the job has gone on without this process, which was given up
+	leftBehind bool
 }
 
 // newAgent returns the agent of a worker whose configuration is complete. It has no place yet.
@@ -45,6 +47,8 @@ func (ag *agent) lowest() bool {
 // on where this process would end the job.
 func (ag *agent) err() error {
 	switch {
+	case ag.leftBehind:
+		return ps.ErrLeftBehind
 	case ag.me.Fenced:
 		return ps.ErrFenced
 	case ag.lost != nil:

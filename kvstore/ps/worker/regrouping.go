@@ -35,8 +35,8 @@ func (rg *regrouping) standing() Standing {
 	if rg.me.View == nil {
 		return Standing{}
 	}
-	g := rg.me.View.Group
-	return Standing{Group: g, Member: slices.Contains(g.Ranks, rg.me.Self.Rank),
+	g, me := rg.me.View.Group, rg.me.View.Member(rg.me.Self)
+	return Standing{Group: g, Member: slices.Contains(g.Ranks, rg.me.Self.Rank) && !me.Waits,
 		Changes: rg.changes(), Leaves: rg.leaves()}
 }
 

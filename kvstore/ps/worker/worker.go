@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
@@ -211,11 +212,13 @@ func (w *Worker) adoptView(m *wire.Message) {
 		}
 		return
 	}
-	// Under Shrink rounds have closed without a worker that was given up, so it cannot go on.
+	// Under Shrink rounds have closed without a worker that was given up, so it cannot go on. The
+	// last worker of a job without servers stays in the group.
 	me := w.me.View.Member(w.me.Self)
-	if !me.Alive && !me.Left && w.cfg.Policy == ps.Shrink {
-		w.me.Fenced = true
-		w.failAll(ps.ErrFenced)
+	if !me.Alive && !me.Left && w.cfg.Policy == ps.Shrink &&
+		!(w.cfg.NoServers && slices.Contains(w.me.View.Group.Ranks, w.me.Self.Rank)) {
+		w.me.Fenced, w.leftBehind = true, true
+		w.failAll(ps.ErrLeftBehind)
 		return
 	}
 	for i := range w.me.View.Shards {
@@ -293,7 +296,7 @@ func (w *Worker) Tick(now ps.Time) {
 		waits = int32(w.behind.Rank)
 	}
 	w.me.Tick(now, wire.Heartbeat{Clock: w.position(), Waiting: waits,
-		Start: w.started, Loose: w.usesNoRounds()})
+		Start: w.started, Loose: w.usesNoRounds(), Leaves: w.cfg.NoServers && w.wantsLeave})
 	if err := w.err(); err != nil {
 		w.failAll(err)
 	}
