@@ -26,6 +26,9 @@ var ErrRegrouped = ring.ErrRegrouped
 // new process, which takes the values from the others.
 type Survivor interface {
 	Elastic
+	// Survives reports whether the job goes on without a worker that has died: its policy is
+	// shrink.
+	Survives() bool
 	// Recover waits for the operations of this worker, and enters the group as it is with all other
 	// workers of it. Note makes the note for workers that come, from the number of rounds that
 	// count. The program continues with the first batch behind these rounds, and pulls the values
@@ -52,6 +55,9 @@ type survival struct {
 
 // noteKey is the number under which a worker says its note.
 const noteKey = worker.Aside | 1<<30
+
+// Survives implements Survivor.
+func (s *allreduce) Survives() bool { return s.survival != nil }
 
 var errNoSurvival = errors.New("without an optimizer nobody keeps values that workers could " +
 	"go back to when another one dies: call SetOptimizer, or start the job with the policy wait")

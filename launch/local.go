@@ -22,9 +22,11 @@ type Local struct {
 	Workers int
 	Servers int
 
-	Replicas int  // copies of every shard; 0: 1
-	Shrink   bool // rounds close without dead workers
-	Backups  int  // number of slowest workers that a round does not wait for
+	Replicas int // copies of every shard; 0: 1
+	// Shrink lets rounds close without dead workers, and the job go on without workers that have
+	// died more often than Restarts says.
+	Shrink  bool
+	Backups int // number of slowest workers that a round does not wait for
 	// Memory is the number of bytes that each server may use for its keys, see kvstore.JobConfig.
 	// 0: no limit.
 	Memory uint64
@@ -163,6 +165,9 @@ func (l Local) Run(ctx context.Context) error {
 	var following sync.WaitGroup
 	following.Go(func() { job.follow(job.working) })
 	job.workers.Wait()
+	if lost := job.lost.Load(); lost != nil && !job.succeeded.Load() {
+		cancel(lost) // no worker is left that has done its work
+	}
 	// The servers and the scheduler end by themselves when the last worker has left the job.
 	done := make(chan struct{})
 	timer := time.AfterFunc(l.Grace, stopServing)

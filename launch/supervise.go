@@ -44,6 +44,9 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 			time.AfterFunc(j.Grace, j.stopWorking)
 			time.AfterFunc(min(j.Grace, lastServers), j.stopServing)
 			return false
+		case v == finished && n.Role == wire.Worker:
+			j.succeeded.Store(true)
+			return false
 		case until.Err() != nil, v == finished, j.ended() && n.Role != wire.Worker,
 			j.allLeft.Load() && v == again:
 			return false
@@ -53,6 +56,11 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 			j.Log.Info().Stringer("node", n).Msg("process has left the job, starting it again")
 			d, pause = deaths{}, shortest/2
 			continue
+		case v == hopeless && j.goesOn(n, code):
+			j.Log.Warn().Stringer("node", n).Int("code", code).Int("run", d.runs).Msg(
+				"process died too often, the job goes on without it")
+			j.lost.Store(&ExitError{n, code, d.runs})
+			return false
 		case v == hopeless:
 			fail(&ExitError{n, code, d.runs})
 			return false
@@ -68,6 +76,16 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 			return false
 		}
 	}
+}
+
+// goesOn reports whether the job goes on without a process that has died and is not started again:
+// a worker, if rounds close without the dead. A worker whose program has failed ends the job.
+func (j *job) goesOn(n wire.Node, code int) bool {
+	switch code {
+	case ExitUsage, ExitLost, ExitReplaced, ExitFailed:
+		return false
+	}
+	return j.Shrink && n.Role == wire.Worker
 }
 
 // finish marks that all workers have ended.

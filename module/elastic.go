@@ -30,7 +30,7 @@ type sharing struct {
 }
 
 // joinGroup finds out how the data is shared among the workers when Fit begins.
-func (f *fitting) joinGroup(kv *kvstore.KV) error {
+func (f *fitting) joinGroup(ctx context.Context, kv *kvstore.KV) error {
 	e := &f.elastic
 	if _, ok := kvstore.As[kvstore.Elastic](kv); !ok || f.m.trainer.Store().Joint() == nil {
 		return nil
@@ -41,6 +41,11 @@ func (f *fitting) joinGroup(kv *kvstore.KV) error {
 		e.again = nil // the program has shared the data itself
 	}
 	e.on = true
+	if s, ok := kvstore.As[kvstore.Survivor](kv); ok && s.Survives() {
+		if err := f.arrive(ctx, s); err != nil {
+			return err
+		}
+	}
 	if e.group.Number == 0 || len(e.group.Note) == 0 {
 		return nil
 	}
@@ -130,7 +135,7 @@ func (f *fitting) continueAnew(rec *runRecord) {
 // have. It returns kvstore.ErrLeft to a worker that has left.
 func (r *epochRun) regroup(ctx context.Context, n int) (changed bool, err error) {
 	e := &r.elastic
-	if !e.on {
+	if !e.on || r.survival.store != nil { // survivors hear of changes by errors
 		return false, nil
 	}
 	now := r.sharing(r.epoch, n)

@@ -40,8 +40,16 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 		if err := r.reshare(); err != nil {
 			return err
 		}
+	} else if f.back {
+		if err := r.reshare(); err != nil {
+			return err
+		}
 	}
+	f.back, f.reading = false, epoch
 	for n := r.at.next; ; n++ {
+		if err := f.mark(epoch, n, r.at); err != nil {
+			return err
+		}
 		more, err := r.round(ctx, n)
 		if err != nil {
 			return fmt.Errorf("batch %d: %w", n, err)
@@ -63,6 +71,9 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 		return err
 	}
 	if err := f.keepPlace(epoch+1, 0, place{}); err != nil {
+		return err
+	}
+	if err := f.mark(epoch+1, 0, place{}); err != nil {
 		return err
 	}
 	return f.snapshotEpoch(ctx, epoch+1)

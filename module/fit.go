@@ -42,12 +42,27 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 			err = closeErr
 		}
 	}()
-	for epoch := f.config.begin; epoch < f.config.epochs; epoch++ {
-		if err := f.epoch(ctx, epoch); err != nil {
-			return fmt.Errorf("epoch %d: %w", epoch, err)
+	epoch := f.config.begin
+	err = f.run(ctx, &epoch)
+	for f.survives(err) {
+		why := err
+		if epoch, err = f.recover(ctx); err == nil {
+			err = f.run(ctx, &epoch)
+		} else if !errors.Is(err, kvstore.ErrLeft) {
+			err = fmt.Errorf("%w, after %v", err, why)
 		}
 	}
-	return nil
+	return err
+}
+
+// run trains from an epoch on to the end.
+func (f *fitting) run(ctx context.Context, epoch *int) error {
+	for ; *epoch < f.config.epochs; *epoch++ {
+		if err := f.epoch(ctx, *epoch); err != nil {
+			return fmt.Errorf("epoch %d: %w", *epoch, err)
+		}
+	}
+	return f.settle(ctx)
 }
 
 // fitting is one call of Fit.
@@ -64,6 +79,7 @@ type fitting struct {
 	shared bool // Fit has shared the data among the workers
 	whole  int  // batches of a whole epoch; 0: unknown
 	elastic
+	survival
 	owned bool // Fit has opened the store and closes it
 }
 
@@ -280,7 +296,7 @@ func (f *fitting) joinStore(ctx context.Context, kv *kvstore.KV) error {
 	}
 	f.share.resumed = int(kv.Resumed())
 	f.share.joined = f.share.resumed
-	if err := f.joinGroup(kv); err != nil {
+	if err := f.joinGroup(ctx, kv); err != nil {
 		return err
 	}
 	return f.findSaved()

@@ -53,6 +53,12 @@
 // round R+1 for all keys then. Until that moment every worker has the sums of round R+1 or has not
 // completed it.
 //
+// # Groups
+//
+// In an elastic job (Config.Elastic) the workers of the view's group add up. When the group changes,
+// all calls end with ErrRegrouped. Join enters the new group, all workers of which agree on the
+// rounds that count; it says why that number is at most one below the rounds of each.
+//
 // # Deadlines
 //
 // Every call ends by its deadline, with an Error that names the worker that was waited for and, if

@@ -35,7 +35,7 @@ func (d *desk) stays(m *wire.Member) bool {
 func (gr *groups) changeAtOnce() {
 	g := &gr.view.Group
 	var next []uint16
-	ready := 0
+	ready, silent := 0, 0
 	for i := range gr.view.Workers {
 		m := &gr.view.Workers[i]
 		in := slices.Contains(g.Ranks, m.Node.Rank) && !m.Waits && !m.Left
@@ -44,6 +44,8 @@ func (gr *groups) changeAtOnce() {
 			next = append(next, m.Node.Rank)
 		case in && m.Alive && !m.Leaves:
 			next = append(next, m.Node.Rank)
+		case in && !m.Alive:
+			silent++
 		case m.Waits && m.Alive && !m.Left && gr.called(m):
 			ready++
 			next = append(next, m.Node.Rank)
@@ -52,8 +54,11 @@ func (gr *groups) changeAtOnce() {
 	if len(next) == 0 {
 		gr.letDeadGo()
 	}
-	if len(next) == 0 || ready == 0 && slices.Equal(next, g.Ranks) {
+	switch {
+	case len(next) == 0, ready == 0 && slices.Equal(next, g.Ranks):
 		return // the last worker stays, though it is to leave
+	case len(next) == ready && silent > 0:
+		return // a worker that is silent may be the last one that has the values
 	}
 	for i := range gr.view.Workers {
 		m := &gr.view.Workers[i]
