@@ -41,7 +41,7 @@ type allreduce struct {
 }
 
 // openAllreduce opens the store that the workers of a job share. It waits for all of them.
-func openAllreduce(ctx context.Context, kind Kind, c config) (*allreduce, error) {
+func openAllreduce(ctx context.Context, kind Kind, c config) (Store, error) {
 	job := JobOf(ctx)
 	if err := kind.fits(job); err != nil {
 		return nil, err
@@ -61,14 +61,17 @@ func openAllreduce(ctx context.Context, kind Kind, c config) (*allreduce, error)
 	switch {
 	case err != nil:
 	case job.cfg.Policy == ps.Shrink:
-		s.survival = newSurvival()
+		s.survival = newSurvival(s)
 		r.Undoable()
-		_, err = s.enter(ctx)
+		_, err = s.survival.enter(ctx)
 	default:
 		_, err = job.wait(ctx, c.timeout, job.ring.Join)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
+	}
+	if s.survival != nil {
+		return &survivor{s}, nil
 	}
 	return s, nil
 }
@@ -166,7 +169,7 @@ func (s *allreduce) agreeOn(ctx context.Context, k *ringKey, value []byte) error
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.timeout, ps.ErrTimeout)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		ranks, err := s.present(ctx)
+		ranks, err := s.members(ctx)
 		if err != nil {
 			return err
 		}
@@ -207,6 +210,17 @@ func (s *allreduce) agreeOn(ctx context.Context, k *ringKey, value []byte) error
 				context.Cause(ctx)), last)
 		}
 	}
+}
+
+// members returns the ranks of the workers whose contributions sums have.
+func (s *allreduce) members(ctx context.Context) (ranks []int, err error) {
+	if s.survival != nil {
+		return s.survival.ranks(ctx)
+	}
+	for r := range s.NumWorkers() {
+		ranks = append(ranks, r)
+	}
+	return ranks, nil
 }
 
 // isPlain reports whether nobody keeps the values of a key.
@@ -275,7 +289,7 @@ func (s *allreduce) all() []*ringKey {
 // Agree implements Joint: every worker contributes an array with its own number in its place.
 func (s *allreduce) Agree(ctx context.Context, name string, number uint64) ([]uint64, error) {
 	if s.survival != nil {
-		return s.collectNumbers(ctx, name, number)
+		return s.survival.agree(ctx, name, number)
 	}
 	k := &ringKey{store: s, name: name, shape: dtype.Shape{s.NumWorkers()}, dtype: dtype.Int64}
 	mine, all := make([]byte, 8*s.NumWorkers()), make([]byte, 8*s.NumWorkers())

@@ -124,10 +124,10 @@ func (s *allreduce) tell(to wire.Node, q *wire.Message) {
 	a := wire.Message{Type: wire.TypeTell, Job: s.job.cfg.ID, From: s.job.cfg.Node,
 		Target: q.Incarnation, Seq: q.Seq}
 	a.Key, a.Epoch = q.Key, q.Epoch
-	if !s.answers(q.Epoch) {
+	if !s.survival.answers(q.Epoch) {
 		return // of another group: the question is repeated
 	}
-	if b, said := s.said(q.Key); said || q.Key >= worker.Aside && s.survival != nil {
+	if b, said := s.survival.said(q.Key); said || q.Key >= worker.Aside && s.survival != nil {
 		a.Payload, a.Total = b, uint64(len(b))
 		if !said {
 			a.Flags = wire.FlagGap
@@ -168,7 +168,7 @@ func (s *allreduce) fetch(ctx context.Context, rank int, key uint32, rounds uint
 	version := uint64(0)
 	for {
 		q := wire.Message{Type: wire.TypeAsk, Job: s.job.cfg.ID, From: s.job.cfg.Node,
-			Clock: rounds, Need: uint64(len(v.bytes)), Epoch: s.generation()}
+			Clock: rounds, Need: uint64(len(v.bytes)), Epoch: s.survival.group()}
 		q.Key = key
 		a, err := s.job.question(ctx, func(id uint64) {
 			q.Seq, q.Incarnation = id, s.job.worker.Incarnation()
@@ -177,7 +177,7 @@ func (s *allreduce) fetch(ctx context.Context, rank int, key uint32, rounds uint
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("asking worker %d: %w", rank, err)
-		case a.Epoch != s.generation():
+		case a.Epoch != s.survival.group():
 			return nil, fmt.Errorf("asking worker %d: %w", rank, ErrRegrouped)
 		case a.Flags&wire.FlagGap != 0:
 			return nil, nil

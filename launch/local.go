@@ -165,7 +165,7 @@ func (l Local) Run(ctx context.Context) error {
 	var following sync.WaitGroup
 	following.Go(func() { job.follow(job.working) })
 	job.workers.Wait()
-	if lost := job.lost.Load(); lost != nil && !job.succeeded.Load() {
+	if lost := job.outcome.lost.Load(); lost != nil && !job.outcome.done.Load() {
 		cancel(lost) // no worker is left that has done its work
 	}
 	// The servers and the scheduler end by themselves when the last worker has left the job.

@@ -34,8 +34,7 @@ type job struct {
 	stopWorking func()
 	stopServing func() // ends the scheduler and the servers
 	allLeft     atomic.Bool
-	succeeded   atomic.Bool               // a worker has done its work
-	lost        atomic.Pointer[ExitError] // a worker without which the job goes on; nil: none
+	outcome     outcome
 
 	processes
 	size size

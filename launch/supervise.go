@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,7 +46,7 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 			time.AfterFunc(min(j.Grace, lastServers), j.stopServing)
 			return false
 		case v == finished && n.Role == wire.Worker:
-			j.succeeded.Store(true)
+			j.outcome.done.Store(true)
 			return false
 		case until.Err() != nil, v == finished, j.ended() && n.Role != wire.Worker,
 			j.allLeft.Load() && v == again:
@@ -59,7 +60,7 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 		case v == hopeless && j.goesOn(n, code):
 			j.Log.Warn().Stringer("node", n).Int("code", code).Int("run", d.runs).Msg(
 				"process died too often, the job goes on without it")
-			j.lost.Store(&ExitError{n, code, d.runs})
+			j.outcome.lost.Store(&ExitError{n, code, d.runs})
 			return false
 		case v == hopeless:
 			fail(&ExitError{n, code, d.runs})
@@ -76,6 +77,12 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 			return false
 		}
 	}
+}
+
+// outcome is the result of the workers that have ended.
+type outcome struct {
+	done atomic.Bool               // a worker has done its work
+	lost atomic.Pointer[ExitError] // a worker without which the job goes on; nil: none
 }
 
 // goesOn reports whether the job goes on without a process that has died and is not started again:

@@ -41,7 +41,7 @@ func (f *fitting) joinGroup(ctx context.Context, kv *kvstore.KV) error {
 		e.again = nil // the program has shared the data itself
 	}
 	e.on = true
-	if s, ok := kvstore.As[kvstore.Survivor](kv); ok && s.Survives() {
+	if s, ok := kvstore.As[kvstore.Survivor](kv); ok {
 		if err := f.arrive(ctx, s); err != nil {
 			return err
 		}

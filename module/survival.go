@@ -79,8 +79,8 @@ func (f *fitting) mark(epoch, n int, at place) error {
 }
 
 // survives reports whether training can go on after an error, because the group has changed.
-func (f *fitting) survives(err error) bool {
-	return f.survival.store != nil && errors.Is(err, kvstore.ErrRegrouped)
+func (v *survival) survives(err error) bool {
+	return v.store != nil && errors.Is(err, kvstore.ErrRegrouped)
 }
 
 // recover goes back to the last round that all workers of the group have, and returns the epoch to
@@ -106,7 +106,7 @@ func (f *fitting) recover(ctx context.Context) (epoch int, err error) {
 	f.elastic.group, f.elastic.note, f.share.round = g, s.sharing, s.Round
 	f.lately = append(f.lately[:0], *s)
 	s = &f.lately[0]
-	f.forget(s)
+	s.forget(&f.m.history)
 	f.m.replicas.stream, f.scored = s.stream, s.scored
 	f.m.trainer.Scaler.Restore(s.scale)
 	nd.SetRandomState(s.random)
@@ -116,9 +116,8 @@ func (f *fitting) recover(ctx context.Context) (epoch int, err error) {
 	return s.Epoch, f.goBack(s)
 }
 
-// forget takes what lies behind a standpoint out of the history.
-func (f *fitting) forget(s *standpoint) {
-	h := &f.m.history
+// forget takes what lies behind the standpoint out of the history.
+func (s *standpoint) forget(h *History) {
 	h.Epochs = slices.DeleteFunc(h.Epochs, func(e EpochEnd) bool { return e.Epoch >= s.Epoch })
 	h.Batches = slices.DeleteFunc(h.Batches, func(b training.BatchScore) bool {
 		return b.Epoch > s.Epoch || b.Epoch == s.Epoch && b.Batch >= s.Batch
@@ -150,11 +149,11 @@ func (f *fitting) goBack(s *standpoint) error {
 }
 
 // settle waits until no change of the group can take back the last rounds.
-func (f *fitting) settle(ctx context.Context) error {
-	if f.survival.store == nil {
+func (v *survival) settle(ctx context.Context) error {
+	if v.store == nil {
 		return nil
 	}
-	if err := f.survival.store.Settle(ctx); err != nil {
+	if err := v.store.Settle(ctx); err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
 	return nil

@@ -26,9 +26,6 @@ var ErrRegrouped = ring.ErrRegrouped
 // new process, which takes the values from the others.
 type Survivor interface {
 	Elastic
-	// Survives reports whether the job goes on without a worker that has died: its policy is
-	// shrink.
-	Survives() bool
 	// Recover waits for the operations of this worker, and enters the group as it is with all other
 	// workers of it. Note makes the note for workers that come, from the number of rounds that
 	// count. The program continues with the first batch behind these rounds, and pulls the values
@@ -45,8 +42,13 @@ type Survivor interface {
 	Settle(ctx context.Context) error
 }
 
-// survival is the state of a Survivor; the store's mu guards it.
+// survivor is the store allreduce of a job with the policy shrink.
+type survivor struct{ *allreduce }
+
+// survival is the part of the store allreduce that survives changes of the group. The store's mu
+// guards the fields.
 type survival struct {
+	store      *allreduce
 	generation uint64            // number of the group that this worker has entered
 	numbers    map[uint32][]byte // texts for other workers, by key
 	agreed     uint32            // calls of Agree
@@ -56,62 +58,58 @@ type survival struct {
 // noteKey is the number under which a worker says its note.
 const noteKey = worker.Aside | 1<<30
 
-// Survives implements Survivor.
-func (s *allreduce) Survives() bool { return s.survival != nil }
-
 var errNoSurvival = errors.New("without an optimizer nobody keeps values that workers could " +
 	"go back to when another one dies: call SetOptimizer, or start the job with the policy wait")
 
-func newSurvival() *survival {
-	return &survival{numbers: map[uint32][]byte{}, stale: true}
+func newSurvival(s *allreduce) *survival {
+	return &survival{store: s, numbers: map[uint32][]byte{}, stale: true}
 }
 
-// generation returns the number of the group that this worker has entered.
-func (s *allreduce) generation() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.survival == nil {
+// group returns the number of the group that this worker has entered.
+func (v *survival) group() uint64 {
+	if v == nil {
 		return 0
 	}
-	return s.survival.generation
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	return v.generation
 }
 
 // answers reports whether this worker answers questions of a group: its values are those on which
 // the group has agreed.
-func (s *allreduce) answers(generation uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.survival == nil || !s.survival.stale && s.survival.generation == generation
+func (v *survival) answers(generation uint64) bool {
+	if v == nil {
+		return true
+	}
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	return !v.stale && v.generation == generation
 }
 
 // said returns the text that this worker says to others under a number.
-func (s *allreduce) said(key uint32) (text []byte, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.survival == nil {
+func (v *survival) said(key uint32) (text []byte, ok bool) {
+	if v == nil {
 		return nil, false
 	}
-	text, ok = s.survival.numbers[key]
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	text, ok = v.numbers[key]
 	return text, ok
 }
 
 // say lets this worker say a text to others.
-func (s *allreduce) say(key uint32, text []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.survival.numbers[key] = text
+func (v *survival) say(key uint32, text []byte) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	v.numbers[key] = text
 }
 
 // Group implements Elastic. The note is of the group that this worker has entered.
-func (s *allreduce) Group() Group {
-	if s.survival == nil {
-		g := Group{}
-		for r := range s.NumWorkers() {
-			g.Ranks = append(g.Ranks, r)
-		}
-		return g
-	}
-	g := Group{}
+func (s *survivor) Group() Group { return s.survival.present() }
+
+// present is Group.
+func (v *survival) present() (g Group) {
+	s := v.store
 	member := false
 	s.job.driver.do(func() {
 		g.Number, g.Ranks, _ = s.job.ring.Generation()
@@ -121,13 +119,13 @@ func (s *allreduce) Group() Group {
 	if !member {
 		g.Ranks = slices.DeleteFunc(g.Ranks, func(r int) bool { return r == s.Rank() })
 	}
-	g.Note, _ = s.said(noteKey)
+	g.Note, _ = v.said(noteKey)
 	return g
 }
 
 // Regroup implements Elastic. Programs that survive a change call Recover.
-func (s *allreduce) Regroup(ctx context.Context, note []byte) (Group, bool, error) {
-	if s.survival == nil || s.currently() {
+func (s *survivor) Regroup(ctx context.Context, note []byte) (Group, bool, error) {
+	if s.survival.currently() {
 		return s.Group(), false, nil
 	}
 	g, err := s.Recover(ctx, func(uint64) ([]byte, error) { return note, nil })
@@ -136,7 +134,8 @@ func (s *allreduce) Regroup(ctx context.Context, note []byte) (Group, bool, erro
 
 // currently reports whether the group that this worker has entered is the present one, as far as is
 // known.
-func (s *allreduce) currently() (yes bool) {
+func (v *survival) currently() (yes bool) {
+	s := v.store
 	s.job.driver.do(func() { _, _, yes = s.job.ring.Generation() }, nil)
 	return yes
 }
@@ -144,10 +143,11 @@ func (s *allreduce) currently() (yes bool) {
 // enter waits until this worker is in the group and all workers of it have said how many rounds
 // they have. It returns ErrLeft to a worker that has left. The values are those after the rounds
 // that count.
-func (s *allreduce) enter(ctx context.Context) (Group, error) {
+func (v *survival) enter(ctx context.Context) (Group, error) {
+	s := v.store
 	s.mu.Lock()
-	s.survival.stale = true
-	delete(s.survival.numbers, noteKey)
+	v.stale = true
+	delete(v.numbers, noteKey)
 	s.mu.Unlock()
 	s.job.driver.do(func() { s.job.elastic = true }, nil)
 	for {
@@ -168,7 +168,7 @@ func (s *allreduce) enter(ctx context.Context) (Group, error) {
 		default:
 			_, err = s.job.wait(ctx, s.cfg.timeout, s.job.ring.Join)
 			if err == nil {
-				return s.entered()
+				return v.entered()
 			}
 		}
 		if err != nil && !errors.Is(err, ErrRegrouped) {
@@ -183,8 +183,8 @@ func (s *allreduce) enter(ctx context.Context) (Group, error) {
 }
 
 // entered goes back to the round on which the group has agreed.
-func (s *allreduce) entered() (Group, error) {
-	g := s.Group()
+func (v *survival) entered() (Group, error) {
+	s, g := v.store, v.present()
 	if err := s.replica.Return(g.Round, len(g.Ranks)); err != nil {
 		return g, err
 	}
@@ -193,27 +193,23 @@ func (s *allreduce) entered() (Group, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.survival.generation, s.survival.stale = g.Number, false
+	v.generation, v.stale = g.Number, false
 	return g, nil
 }
 
-// present returns the ranks of the workers of the group. If the group has changed, this worker
-// enters the new one first.
-func (s *allreduce) present(ctx context.Context) ([]int, error) {
-	if s.survival == nil || s.currently() {
-		return s.Group().Ranks, nil
+// ranks returns the ranks of the workers of the group. If the group has changed, this worker enters
+// the new one first.
+func (v *survival) ranks(ctx context.Context) ([]int, error) {
+	if v.currently() {
+		return v.present().Ranks, nil
 	}
-	g, err := s.enter(ctx)
+	g, err := v.enter(ctx)
 	return g.Ranks, err
 }
 
 // Recover implements Survivor.
-func (s *allreduce) Recover(ctx context.Context, note func(rounds uint64) ([]byte, error)) (Group,
+func (s *survivor) Recover(ctx context.Context, note func(rounds uint64) ([]byte, error)) (Group,
 	error) {
-	if s.survival == nil {
-		return Group{}, fmt.Errorf("kvstore: %s: Recover in a job with the policy %s, want shrink",
-			s.name, s.job.cfg.Policy)
-	}
 	for _, k := range s.all() {
 		if k.eng == nil {
 			continue
@@ -222,7 +218,7 @@ func (s *allreduce) Recover(ctx context.Context, note func(rounds uint64) ([]byt
 			return Group{}, err
 		}
 	}
-	g, err := s.enter(ctx)
+	g, err := s.survival.enter(ctx)
 	if errors.Is(err, ErrLeft) {
 		return g, nil
 	}
@@ -232,15 +228,12 @@ func (s *allreduce) Recover(ctx context.Context, note func(rounds uint64) ([]byt
 	if g.Note, err = note(g.Round); err != nil {
 		return g, err
 	}
-	s.say(noteKey, g.Note)
+	s.survival.say(noteKey, g.Note)
 	return g, nil
 }
 
 // Settle implements Survivor.
-func (s *allreduce) Settle(ctx context.Context) error {
-	if s.survival == nil {
-		return nil
-	}
+func (s *survivor) Settle(ctx context.Context) error {
 	if err := s.drain(ctx); err != nil {
 		return err
 	}
@@ -249,17 +242,17 @@ func (s *allreduce) Settle(ctx context.Context) error {
 }
 
 // hear asks another worker of the group for a text, until it has said it.
-func (s *allreduce) hear(ctx context.Context, rank int, key uint32) ([]byte, error) {
+func (v *survival) hear(ctx context.Context, rank int, key uint32) ([]byte, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		short, stop := context.WithTimeout(ctx, 2*time.Second)
-		v, err := s.fetch(short, rank, key, 0)
+		text, err := v.store.fetch(short, rank, key, 0)
 		stop()
 		switch {
-		case err == nil && v != nil:
-			return v.bytes, nil
+		case err == nil && text != nil:
+			return text.bytes, nil
 		case ctx.Err() != nil:
 			return nil, errors.Join(context.Cause(ctx), err)
-		case !s.currently():
+		case !v.currently():
 			return nil, ErrRegrouped
 		}
 		select {
@@ -269,20 +262,21 @@ func (s *allreduce) hear(ctx context.Context, rank int, key uint32) ([]byte, err
 	}
 }
 
-// collectNumbers is Agree. Workers that have come later ask those that are there, who do not wait
+// agree is Agree. Workers that have come later ask those that are there, who do not wait
 // for them.
-func (s *allreduce) collectNumbers(ctx context.Context, name string, number uint64) ([]uint64,
+func (v *survival) agree(ctx context.Context, name string, number uint64) ([]uint64,
 	error) {
+	s := v.store
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.timeout, ps.ErrTimeout)
 	defer cancel()
 	s.mu.Lock()
-	s.survival.agreed++
-	key := worker.Aside | s.survival.agreed
+	v.agreed++
+	key := worker.Aside | v.agreed
 	s.mu.Unlock()
-	s.say(key, binary.LittleEndian.AppendUint64(nil, number))
+	v.say(key, binary.LittleEndian.AppendUint64(nil, number))
 again:
 	for {
-		ranks, err := s.present(ctx)
+		ranks, err := v.ranks(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -292,7 +286,7 @@ again:
 				list = append(list, number)
 				continue
 			}
-			b, err := s.hear(ctx, r, key)
+			b, err := v.hear(ctx, r, key)
 			if errors.Is(err, ErrRegrouped) {
 				continue again
 			}
@@ -306,11 +300,11 @@ again:
 }
 
 // Arrive implements Survivor.
-func (s *allreduce) Arrive(ctx context.Context) (Group, error) {
+func (s *survivor) Arrive(ctx context.Context) (Group, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.timeout, ps.ErrTimeout)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		ranks, err := s.present(ctx)
+		ranks, err := s.survival.ranks(ctx)
 		g := s.Group()
 		if err != nil || g.Round == 0 || g.Note != nil || len(ranks) == 1 {
 			return g, err
@@ -323,7 +317,7 @@ func (s *allreduce) Arrive(ctx context.Context) (Group, error) {
 			v, err := s.fetch(short, r, noteKey, 0)
 			stop()
 			if err == nil && v != nil {
-				s.say(noteKey, v.bytes)
+				s.survival.say(noteKey, v.bytes)
 				break
 			}
 		}
