@@ -34,9 +34,15 @@ FOLDER/benchmarks.md and the picture FOLDER/platforms.svg; FOLDER/platforms.json
 figures, so that a part of them can be measured again.
 
 The suite attention runs BERT-base, and GPT-2 small for a prompt and for further words with a cache
-of keys and values, in float32 and bfloat16, and compares torch and ONNX Runtime (ort), one call of
-each after the other. The peers have the weights of gomx, and compare their outputs with those of
-gomx before they are measured.
+of keys and values, in float32 and bfloat16, and compares torch, ONNX Runtime (ort) and openvino, one
+call of each after the other. The peers have the weights of gomx, and compare their outputs with
+those of gomx before they are measured.
+
+The suite narrow runs ResNet-50, VGG-16 and MobileNet in bfloat16 and int8, one image or 32 at a
+time, and compares openvino, mxnet, torch (bfloat16) and ort (int8) in the same way. openvino and ort
+read the model that onnxruntime's static quantization makes of the one that gomx exports to ONNX. A
+comment before each line has the speed of fixed loops in the processor's units at that moment.
+--match chooses lines, such as resnet50_v1.bs1. or int8.
 
 The suite sparse-train trains a linear classifier and a factorization machine with a million
 features on three workers and two servers, in gomx and in mxnet, in step and asynchronously. Its
@@ -59,6 +65,7 @@ line below 0.93 is measured once more at the end, alone.`,
 			"  gomx bench imperative --match dot\n" +
 			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n" +
 			"  gomx bench attention --peer torch=PYTHON --peer ort=PYTHON\n" +
+			"  gomx bench narrow --match resnet50_v1.bs1. --peer openvino=PYTHON,ort=PYTHON\n" +
 			"  gomx bench convnets --against ./gomx-old\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 " +
 			"--docs docs",
@@ -83,8 +90,8 @@ line below 0.93 is measured once more at the end, alone.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&peers, "peer", nil,
-		"peer and its Python program: mxnet=PYTHON, torch=, tensorflow=, spark= or ort=; may be "+
-			"repeated, or a list with commas")
+		"peer and its Python program: mxnet=PYTHON, torch=, tensorflow=, spark=, ort= or "+
+			"openvino=; may be repeated, or a list with commas")
 	f.StringVar(&c.Match, "match", "", "part of a name: measure only the workloads whose names "+
 		"contain it")
 	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suites platforms and "+

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"gomx/checkpoint"
 	"gomx/checkpoint/npy"
@@ -29,7 +29,7 @@ const (
 
 // attentionPeers are the peers of the suite with the types that they compute in.
 var attentionPeers = map[string][]dtype.Type{"torch": {dtype.Float32, dtype.BFloat16},
-	"ort": {dtype.Float32}}
+	"ort": {dtype.Float32}, "openvino": {dtype.Float32, dtype.BFloat16}}
 
 // attentionLine is one line of the suite: BERT-base or GPT-2 small in a type.
 type attentionLine struct {
@@ -179,85 +179,28 @@ func (m *transformers) prepare(ctx context.Context, l attentionLine) (func() err
 // runAttention measures transformers in gomx and in the peers, call by call in turn. Each peer first
 // compares its outputs with those of gomx.
 func runAttention(ctx context.Context, c *Config) error {
-	for _, p := range c.Peers {
-		if attentionPeers[p.Name] == nil {
-			return fmt.Errorf("bench: suite %s has no script for peer %s, only for torch and ort",
-				c.Suite, p.Name)
-		}
-	}
-	ps, err := newPrograms()
+	t, err := startTurns(ctx, c, "attention.py", slices.Sorted(maps.Keys(attentionPeers)), nil)
 	if err != nil {
 		return err
 	}
-	defer ps.close()
-	sessions := map[string]*session{}
-	defer func() {
-		for _, s := range sessions {
-			s.close()
-		}
-	}()
-	for _, p := range c.Peers {
-		cmd, err := ps.of(ctx, "attention.py", p)
-		if err != nil {
-			return err
-		}
-		cmd.args = append(slices.Clone(cmd.args), p.Name, ps.dir)
-		if sessions[p.Name], err = startSession(cmd, nil); err != nil {
-			return err
-		}
-	}
+	defer t.close()
 	printHeader(c, "BERT-base and GPT-2 small")
-	m := &transformers{dir: ps.dir}
+	m := &transformers{dir: t.ps.dir}
 	defer m.close()
-	var all means
 	for _, l := range attentionLines() {
 		if !strings.Contains(l.name(), c.Match) {
 			continue
 		}
-		w := &Workload{Name: l.name()}
-		w.Unit, _ = l.unit()
-		r, err := m.alternate(ctx, c, l, sessions)
+		run, err := m.prepare(ctx, l)
+		if err == nil {
+			t.has = func(peer, _ string) bool { return slices.Contains(attentionPeers[peer], l.typ) }
+			unit, n := l.unit()
+			err = t.measure(ctx, call{l.name(), unit, n, run})
+		}
 		if err != nil {
-			return fmt.Errorf("bench: %s: %w", w.Name, err)
+			return fmt.Errorf("bench: %s: %w", l.name(), err)
 		}
-		r.print(c.Out, w)
-		all.add(w, r)
 	}
-	all.print(c.Out, c.Suite)
+	t.all.print(c.Out, c.Suite)
 	return nil
-}
-
-// alternate measures one line, one call of each side after the other.
-func (m *transformers) alternate(ctx context.Context, c *Config, l attentionLine,
-	sessions map[string]*session) (*result, error) {
-	call, err := m.prepare(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	r := &result{by: map[string]float64{}}
-	unit, n := l.unit()
-	for round := range c.Rounds {
-		start := time.Now()
-		if err := call(); err != nil {
-			return nil, err
-		}
-		v := float64(n) / time.Since(start).Seconds()
-		r.ours = better(unit, r.ours, v)
-		logf(c.Log, "%s round %d: gomx %.4g %s\n", l.name(), round+1, v, unit)
-		for _, p := range c.Peers {
-			if !slices.Contains(attentionPeers[p.Name], l.typ) {
-				continue
-			}
-			v, err := sessions[p.Name].ask(ctx, l.name())
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", p.Name, err)
-			}
-			logf(c.Log, "%s round %d: %s %.4g %s\n", l.name(), round+1, p.Name, v, unit)
-			r.by[p.Name] = better(unit, r.by[p.Name], v)
-			if b := better(unit, r.best, v); b != r.best {
-				r.best, r.bestPeer = b, p.Name
-			}
-		}
-	}
-	return r, nil
 }

@@ -19,6 +19,9 @@
 // reads names of lines and answers each with a figure. The suite measures processor time, of a
 // tenth of its lines that a seed selects.
 //
+// The suites attention and narrow take turns call by call: gomx writes weights, inputs and outputs to
+// a folder, each peer is a session that compares its outputs with them before it is measured.
+//
 // The suites platforms and staleness train with several processes; the processes are this program
 // again, by hidden commands. With Config.Docs they write their tables and pictures.
 //

@@ -15,7 +15,7 @@ import (
 
 // Peer is another system, with the Python interpreter that has it installed.
 type Peer struct {
-	Name   string // mxnet, torch, tensorflow, spark or ort, ONNX Runtime
+	Name   string // mxnet, torch, tensorflow, spark, openvino or ort, ONNX Runtime
 	Python string
 }
 
@@ -26,9 +26,9 @@ func ParsePeer(s string) (Peer, error) {
 		name = "tensorflow"
 	}
 	if !ok || python == "" || !slices.Contains([]string{"mxnet", "torch", "tensorflow", "spark",
-		"ort"}, name) {
+		"ort", "openvino"}, name) {
 		return Peer{}, fmt.Errorf("bench: peer %q, want mxnet=PYTHON, torch=PYTHON, "+
-			"tensorflow=PYTHON, spark=PYTHON or ort=PYTHON", s)
+			"tensorflow=PYTHON, spark=PYTHON, ort=PYTHON or openvino=PYTHON", s)
 	}
 	return Peer{name, python}, nil
 }

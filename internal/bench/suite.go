@@ -87,6 +87,7 @@ func Suites() []Suite {
 		{Name: "sparse", Script: "sparse.py", Workloads: sparse, args: peerAndLine,
 			variants: byThreads, floor: 0.9},
 		{Name: "attention", run: runAttention},
+		{Name: "narrow", run: runNarrow},
 		{Name: "sparse-train", run: runSparseTrain},
 		{Name: "platforms", run: runPlatforms},
 		{Name: "staleness", run: runStaleness},

@@ -1,5 +1,5 @@
-"""BERT-base and GPT-2 small in torch or onnxruntime, with the weights of gomx.
-Usage: attention.py torch|ort FOLDER; reads names of lines and answers each with NAME<TAB>FIGURE<TAB>UNIT, or with
+"""BERT-base and GPT-2 small in torch, onnxruntime or openvino, with the weights of gomx.
+Usage: attention.py torch|ort|openvino FOLDER; reads names of lines and answers each with NAME<TAB>FIGURE<TAB>UNIT, or with
 NAME<TAB>error<TAB>reason. The first answer of a line compares the outputs with those of gomx. Names are in attention.go."""
 import math, re, sys, time
 import numpy as np
@@ -74,7 +74,7 @@ def torch_model(kind, p, precision):
     return run
 
 
-def ort_graph(kind, p, cached):
+def ort_graph(kind, p, cached, room=ROOM):
     """Returns a model of the operators that onnxruntime's optimizer for transformers makes."""
     import onnx
     from onnx import TensorProto as T, helper, numpy_helper
@@ -145,7 +145,7 @@ def ort_graph(kind, p, cached):
     outs = [helper.make_tensor_value_info(x, T.FLOAT, None)]
     if cached:
         ins += [helper.make_tensor_value_info(n, T.INT32, s) for n, s in (("before", [1]), ("total", []))]
-        shape = [1, HEADS, ROOM, UNITS // HEADS]
+        shape = [1, HEADS, room, UNITS // HEADS]
         for i in range(LAYERS):
             ins += [helper.make_tensor_value_info("%s%d" % (k, i), T.FLOAT, shape) for k in ("key", "value")]
             outs += [helper.make_tensor_value_info("new_%s%d" % (k, i), T.FLOAT, shape) for k in ("key", "value")]
@@ -180,18 +180,60 @@ def ort_model(kind, p, cached):
     return run
 
 
+def openvino_model(kind, p, cached, precision):
+    """The same graph in openvino, whose caches are states of the network that grow by each call."""
+    import openvino as ov
+    from openvino._offline_transformations import apply_make_stateful_transformation
+    graph, _ = ort_graph(kind, p, cached, "past")
+    core = ov.Core()
+    net = core.read_model(graph, b"")
+    del graph
+    names = ["%s%d" % (k, i) for k in ("key", "value") for i in range(LAYERS) if cached]
+    if cached:
+        apply_make_stateful_transformation(net, {n: "new_" + n for n in names})
+    config = {"INFERENCE_NUM_THREADS": 2, "PERFORMANCE_HINT": "LATENCY",
+              "INFERENCE_PRECISION_HINT": "bf16" if precision == "bfloat16" else "f32"}
+    request = core.compile_model(net, "CPU", config).create_infer_request()
+    prompt = {}
+
+    def run(words, before):
+        n = words.shape[1]
+        feeds = {"words": words, "places": np.arange(before, before + n)}
+        if cached:
+            feeds.update(before=np.array([before + n - 1], np.int32), total=np.array(before + n, np.int32))
+            if before == 0:
+                request.reset_state()
+        out = np.array(request.infer(feeds)[0])
+        if cached and before == 0:
+            prompt.update((s.name, np.array(s.state.data)) for s in request.query_state())
+        return out
+
+    def rewind():
+        """Takes the words behind the prompt out of the caches."""
+        for s in request.query_state():
+            s.state = ov.Tensor(prompt[s.name])
+
+    run.rewind = rewind
+    return run
+
+
 weights, models = {}, {}
 
 
 def model(kind, mode, precision):
     kind = "bert" if kind == "bert" else "gpt2"
-    key = (kind, peer == "ort" and mode == "decode", precision)
+    key = (kind, peer != "torch" and mode == "decode", precision)
     if key not in models:
         models.clear()
         if kind not in weights:
             weights.clear()
             weights[kind] = dict(np.load("%s/%s.npz" % (folder, kind)))
-        models[key] = torch_model(kind, weights[kind], precision) if peer == "torch" else ort_model(kind, weights[kind], key[1])
+        if peer == "torch":
+            models[key] = torch_model(kind, weights[kind], precision)
+        elif peer == "openvino":
+            models[key] = openvino_model(kind, weights[kind], key[1], precision)
+        else:
+            models[key] = ort_model(kind, weights[kind], key[1])
     return models[key]
 
 
@@ -208,6 +250,8 @@ def measure(line):
     if mode == "decode" and line not in checked:
         run(words[:, :PROMPT], 0)
 
+    rewind = getattr(run, "rewind", lambda: None) if mode == "decode" else lambda: None
+
     def call():
         if mode != "decode":
             return run(words, 0)
@@ -216,11 +260,13 @@ def measure(line):
         return y
 
     if line not in checked:
+        rewind()
         y = call().reshape(want.shape)
         error = np.linalg.norm(y - want) / np.linalg.norm(want)
         if not error < (1e-3 if precision == "float32" else 5e-2):
             raise ValueError("the output differs from gomx's by %.2g of its norm" % error)
         checked.add(line)
+    rewind()
     start = time.perf_counter()
     call()
     t = time.perf_counter() - start
