@@ -211,8 +211,8 @@ func CastToSaved() LoadOption { return func(l *loading) { l.cast = true } }
 // can load the file; Deduplicate writes it once.
 //
 // A row_sparse parameter is written with all rows that are not zeros, wherever they are. If all its
-// rows take more than 256 MiB and begin with other values than zeros, or are on the servers of a
-// job, that is an error; see HeldRows.
+// rows take more than 256 MiB and begin with other values than zeros, that is an error; see
+// HeldRows.
 func (ps *Params) Save(path string, opts ...SaveOption) error {
 	var o saving
 	for _, f := range opts {

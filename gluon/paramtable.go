@@ -166,16 +166,16 @@ func (t table) read(ids *nd.Array) (*nd.Array, error) {
 // leave gives a row_sparse parameter the rows of a store that is about to be closed.
 func (t table) leave(r *rowSource) error {
 	s, a := r.t.core.Store(), t.p.values()[0]
-	held, err := s.HeldRows(r.name, a)
-	switch {
-	case err != nil || held:
+	held, err := s.HeldRows(r.name, a, wholeTable)
+	if err != nil {
 		return err
-	case a.Shape().Size()*a.DType().Size() > wholeTable:
-		t.p.rows.table.Store(&rowTable{partial: true})
-		return nil
 	}
-	t.p.rows.given()
-	return s.ReadAll(r.name, a)
+	if begin, ok := s.Begins(r.name); !held {
+		t.p.rows.table.Store(&rowTable{partial: true})
+	} else if ok {
+		t.p.rows.table.Store(&rowTable{begin: begin})
+	}
+	return nil
 }
 
 // written returns the values for a file, nil before there are some. With held a row_sparse
@@ -190,33 +190,24 @@ func (t table) written(held bool) (*nd.Array, error) {
 		return nil, err
 	}
 	shape := list[0].Shape()
-	bytes, here := shape.Size()*p.DType.Size(), true
 	if s := p.rows.source.Load(); s != nil {
 		m.Array = t.none(shape)
-		if here, err = s.t.core.Store().HeldRows(s.name, m.Array); err != nil {
+		store := s.t.core.Store()
+		if _, err := store.HeldRows(s.name, m.Array, 0); err != nil {
 			return nil, err
 		}
+		m.Begin.Init, _ = store.Begins(s.name)
 	}
-	switch {
-	case here && (held || m.Begin.Init.Scale == 0):
+	if held || m.Begin.Init.Scale == 0 {
 		return m.Array, nil
-	case held:
-		return nil, errors.New("HeldRows: its rows are on the servers of a job, whose snapshots " +
-			"keep them")
-	case bytes > wholeTable && here:
+	}
+	if bytes := shape.Size() * p.DType.Size(); bytes > wholeTable {
 		return nil, fmt.Errorf("all its rows take %d bytes, want at most %d: gluon.HeldRows saves "+
 			"the rows with memory alone", bytes, wholeTable)
-	case bytes > wholeTable:
-		return nil, fmt.Errorf("all its rows take %d bytes, want at most %d: snapshots of the job "+
-			"keep tables of any size", bytes, wholeTable)
 	}
 	all := t.none(shape)
-	if here {
-		m.Read("gluon: Save", all, nil)
-		return all, nil
-	}
-	s := p.rows.source.Load()
-	return all, s.t.core.Store().ReadAll(s.name, all)
+	m.Read("gluon: Save", all, nil)
+	return all, nil
 }
 
 // put gives rows of a row_sparse parameter the values of an array that stores them. The other rows

@@ -1,6 +1,7 @@
 package gluon_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -408,19 +409,23 @@ func TestTableLargerThanMemory(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "net.params")
 		saving := net.Save(path)
-		if err := errors.Join(read(net), trainer.Close()); err != nil {
+		if err := errors.Join(read(net), net.Save(path, gluon.HeldRows())); err != nil {
 			return err
 		}
-		_, reading := net.Params().Get("factors").RowSparseData(probe)
-		for want, err := range map[string]error{"want at most": saving,
-			"rows of the last batch only": reading} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("worker %d: error %v, want %q", rank, err, want)
-			}
+		before, err := os.ReadFile(path)
+		if err != nil {
+			return err
 		}
-		if err := net.Save(path); err == nil || !strings.Contains(err.Error(),
-			"rows of the last batch only") {
-			t.Errorf("saving a part of the rows: %v", err)
+		if err := errors.Join(trainer.Close(), read(net), net.Save(path, gluon.HeldRows())); err != nil {
+			return err
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("worker %d: %v, the rows of the servers differ from those after Close", rank, err)
+		}
+		for _, err := range []error{saving, net.Save(path)} {
+			if err == nil || !strings.Contains(err.Error(), "gluon.HeldRows") {
+				t.Errorf("worker %d: saving all rows: %v, want the way out", rank, err)
+			}
 		}
 		return nil
 	})

@@ -54,11 +54,14 @@ type RowKeeper interface {
 	InitRows(ctx context.Context, key string, spec RowsSpec) error
 }
 
-// RowHolder is a RowKeeper with its rows in this process.
+// RowHolder is a RowKeeper that tells which rows exist.
 type RowHolder interface {
 	// HeldRows copies the rows of a key that exist into a row_sparse array. The others have the
-	// values that InitRows gave them.
+	// values that InitRows gave them. In a job it waits for the pushes of this worker, and for the
+	// rows, which come in pieces, so that a matrix of any size can be read.
 	HeldRows(key string, out *nd.Array) error
+	// CountRows returns how many rows of a key exist.
+	CountRows(key string) (int, error)
 }
 
 // Member is a store that workers share.

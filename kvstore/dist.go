@@ -278,6 +278,15 @@ func (s *dist) PushPull(key string, priority int, grads, out []*nd.Array) (err e
 
 // find returns a key and checks that arrays fit it.
 func (s *dist) find(key, what string, arrays []*nd.Array) (*distKey, error) {
+	k, err := knownKey(s, key, what)
+	if err != nil {
+		return nil, err
+	}
+	return k, fits(key, what, k.shape, k.dtype, arrays)
+}
+
+// knownKey returns a key that has a value.
+func knownKey(s *dist, key, what string) (*distKey, error) {
 	s.mu.Lock()
 	k, closed := s.keys[key], s.closed
 	s.mu.Unlock()
@@ -287,7 +296,7 @@ func (s *dist) find(key, what string, arrays []*nd.Array) (*distKey, error) {
 	case k == nil || k.eng == nil:
 		return nil, fmt.Errorf("kvstore: %s: key %q has no value: call Init first", what, key)
 	}
-	return k, fits(key, what, k.shape, k.dtype, arrays)
+	return k, nil
 }
 
 // all returns the keys in the order of Init.

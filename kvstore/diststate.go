@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"gomx/dtype"
@@ -14,6 +15,7 @@ import (
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/op/loop"
 	"gomx/optimizer"
 )
 
@@ -203,7 +205,7 @@ func (k *distKey) rowStates(ctx context.Context) ([]*nd.Array, error) {
 	var ids []int64 // in the order of the servers
 	states := make([][]byte, len(types))
 	for i := range shards {
-		list, err := k.sliceRows(ctx, uint16(i), shards)
+		list, err := k.sliceRows(ctx, uint16(i), shards, false)
 		if err != nil {
 			return nil, err
 		}
@@ -287,33 +289,41 @@ func (k *distKey) fitStates(widths []int, types []dtype.Type) error {
 	return nil
 }
 
-// sliceRows asks for the states of a slice, piece by piece. A copy that has taken over has its rows
-// in another order: then all is asked for again.
-func (k *distKey) sliceRows(ctx context.Context, i uint16, shards int) (list []rows.States,
-	err error) {
-	m := wire.Message{Flags: wire.FlagSparse, KeySlice: wire.KeySlice{Key: k.id, Slice: i,
-		Slices: uint16(shards)}, Shard: ps.ShardOf(ps.ID{Key: k.id, Slice: i}, shards)}
-	epoch := uint64(0)
+// sliceRows asks for the states of a slice, piece by piece, or with bare for the numbers of its
+// rows alone. A copy that has taken over has its rows in another order: then all is asked for again.
+func (k *distKey) sliceRows(ctx context.Context, i uint16, shards int, bare bool) (
+	list []rows.States, err error) {
+	from, epoch := uint64(0), uint64(0)
 	for {
-		a, err := k.store.job.ask(ctx, m)
+		st, at, err := k.askRows(ctx, i, shards, wire.RowsAsk{From: from, Bare: bare})
 		if err != nil {
 			return nil, err
 		}
-		if len(list) > 0 && a.Epoch != epoch {
-			list, m.Clock = nil, 0
+		if len(list) > 0 && at != epoch {
+			list, from = nil, 0
 			continue
 		}
-		epoch = a.Epoch
-		st, err := rows.ReadStates(wire.SourceOf(a.Payload))
-		if err != nil {
-			return nil, err
-		}
+		epoch = at
 		list = append(list, st)
-		m.Clock += uint64(len(st.Records) / st.Record())
-		if len(st.Widths) == 0 || m.Clock >= st.Rows {
+		from += uint64(len(st.Records) / st.Record())
+		if len(st.Records) == 0 || !bare && len(st.Widths) == 0 || from >= st.Rows {
 			return list, nil
 		}
 	}
+}
+
+// askRows asks for a piece of the rows of a slice, and returns the epoch of its shard.
+func (k *distKey) askRows(ctx context.Context, i uint16, shards int, which wire.RowsAsk) (
+	st rows.States, epoch uint64, err error) {
+	m := wire.Message{Flags: wire.FlagSparse, KeySlice: wire.KeySlice{Key: k.id, Slice: i,
+		Slices: uint16(shards)}, Shard: ps.ShardOf(ps.ID{Key: k.id, Slice: i}, shards)}
+	m.SetRowsAsk(which)
+	a, err := k.store.job.ask(ctx, m)
+	if err != nil {
+		return st, 0, err
+	}
+	st, err = rows.ReadStates(wire.SourceOf(a.Payload))
+	return st, a.Epoch, err
 }
 
 // sendRowStates sends states of rows to the servers, piece by piece, as part of the optimizer's
@@ -398,4 +408,118 @@ func (k *distKey) contents(ctx context.Context, arrays []*nd.Array, types []dtyp
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// heldPiece is about how many bytes of rows HeldRows pulls at a time.
+const heldPiece = 16 << 20
+
+// HeldRows implements RowHolder: the servers tell which rows exist, and the rows are pulled piece by
+// piece.
+func (s *distRows) HeldRows(key string, out *nd.Array) (err error) {
+	defer op.Recover(&err)
+	k, err := s.holder("HeldRows", key, out)
+	if err != nil {
+		return err
+	}
+	ids, err := k.heldIDs()
+	if err != nil {
+		return k.fail("rows that exist", err)
+	}
+	out.Fill(0)
+	part := nd.ZerosOf(nd.RowSparse, k.shape, nd.As(k.dtype), nd.Using(out.Engine()))
+	defer part.Close()
+	for piece := range slices.Chunk(ids, max(1, heldPiece/k.sparse.Row)) {
+		if err := k.pullPiece(piece, part); err != nil {
+			return err
+		}
+		err := out.WriteContent(func(c *op.Sparse) error {
+			n := len(c.Bytes())
+			loop.Insert(c, piece) // behind the others
+			copy(c.Bytes()[n:], part.Stored().Bytes())
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pullPiece pulls rows and waits for them.
+func (k *distKey) pullPiece(ids []int64, to *nd.Array) error {
+	numbers := nd.FromSlice(slices.Clone(ids), len(ids))
+	defer numbers.Close()
+	k.pullRows(0, numbers, to)
+	ctx, cancel := context.WithTimeout(context.Background(), k.store.cfg.timeout)
+	defer cancel()
+	return to.Wait(ctx)
+}
+
+// CountRows implements RowHolder.
+func (s *distRows) CountRows(key string) (n int, err error) {
+	k, err := s.holder("CountRows", key)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.store.cfg.timeout)
+	defer cancel()
+	shards := s.store.job.shards()
+	if shards == 0 {
+		return 0, ps.ErrClosed
+	}
+	for i := range shards {
+		st, _, err := k.askRows(ctx, uint16(i), shards, wire.RowsAsk{From: math.MaxUint64, Bare: true})
+		if err != nil {
+			return 0, k.fail("number of rows", err)
+		}
+		n += int(st.Rows)
+	}
+	return n, nil
+}
+
+// holder returns a sparse key whose rows are wanted, after the pushes of this worker.
+func (s *distRows) holder(call, key string, out ...*nd.Array) (*distKey, error) {
+	k, err := knownKey(s.store, key, call)
+	if err == nil && len(out) > 0 {
+		err = fits(key, call, k.shape, k.dtype, out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range out {
+		if a.Storage() != nd.RowSparse {
+			return nil, fmt.Errorf("kvstore: %s: the array for key %q is %v, want row_sparse", call,
+				key, a.Storage())
+		}
+	}
+	if k.sparse == nil {
+		return nil, fmt.Errorf("kvstore: %s: the value of key %q is dense, want row_sparse", call,
+			key)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.store.cfg.timeout)
+	defer cancel()
+	return k, s.store.drain(ctx)
+}
+
+// heldIDs returns the numbers of the rows that exist, in ascending order.
+func (k *distKey) heldIDs() (ids []int64, err error) {
+	shards := k.store.job.shards()
+	if shards == 0 {
+		return nil, ps.ErrClosed
+	}
+	for i := range shards {
+		ctx, cancel := context.WithTimeout(context.Background(), k.store.cfg.timeout)
+		list, err := k.sliceRows(ctx, uint16(i), shards, true)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		for _, st := range list {
+			for r := range slices.Chunk(st.Records, st.Record()) {
+				ids = append(ids, int64(binary.LittleEndian.Uint32(r))*int64(shards)+int64(i))
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
 }

@@ -228,6 +228,21 @@ func (s *local) HeldRows(key string, out *nd.Array) (err error) {
 	return nil
 }
 
+// CountRows implements RowHolder.
+func (s *local) CountRows(key string) (n int, err error) {
+	s.mu.Lock()
+	k, err := s.known(key, "CountRows")
+	s.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	if k.value.Storage() != nd.RowSparse {
+		return k.value.Shape()[0], nil
+	}
+	ids, err := k.value.Indices()
+	return len(ids), err
+}
+
 func (s *local) PushPull(key string, _ int, grads, out []*nd.Array) (err error) {
 	defer op.Recover(&err)
 	s.mu.Lock()
@@ -240,6 +255,15 @@ func (s *local) PushPull(key string, _ int, grads, out []*nd.Array) (err error) 
 
 // find returns a key and checks that arrays fit it. s.mu is held.
 func (s *local) find(key, what string, arrays []*nd.Array) (*localKey, error) {
+	k, err := s.known(key, what)
+	if err != nil {
+		return nil, err
+	}
+	return k, fits(key, what, k.value.Shape(), k.value.DType(), arrays)
+}
+
+// known returns a key that has a value. s.mu is held.
+func (s *local) known(key, what string) (*localKey, error) {
 	if s.closed {
 		return nil, errClosed
 	}
@@ -247,7 +271,7 @@ func (s *local) find(key, what string, arrays []*nd.Array) (*localKey, error) {
 	if k == nil {
 		return nil, fmt.Errorf("kvstore: %s: key %q has no value: call Init first", what, key)
 	}
-	return k, fits(key, what, k.value.Shape(), k.value.DType(), arrays)
+	return k, nil
 }
 
 func (s *local) Barrier(ctx context.Context) error {

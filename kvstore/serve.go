@@ -170,7 +170,7 @@ func (d *driver) answer(s *server.Server, u *updaters, from wire.Node, m *wire.M
 	id := ps.ID{Key: m.Key, Slice: m.Slice}
 	if m.Flags&wire.FlagSparse == 0 {
 		r.Payload = x.AppendState(nil, id)
-	} else if st, ok := s.RowStates(id, m.Clock, statePiece); ok {
+	} else if st, ok := s.RowStates(id, m.RowsAsk(), statePiece); ok {
 		r.Payload = st.Append(nil)
 	}
 	_ = d.ep.Send(from, &r, nil) // lost: asked again

@@ -206,6 +206,9 @@ func TestRowsAlone(t *testing.T) {
 			if err := s.InitRows(ctx, key, spec); err != nil {
 				return err
 			}
+			if err := holds(s, key, shape, 2); err != nil {
+				t.Error(err)
+			}
 			ids, got, err := pulled(s, key, shape, 0, 1, 2, 3, 4, 5)
 			if err != nil || len(ids) != 6 || !slices.Equal(got, want) {
 				t.Errorf("%s: key %s: rows %v: %v, %v, want %v", s.Name(), key, ids, got, err, want)
@@ -220,12 +223,7 @@ func TestRowsAlone(t *testing.T) {
 	}
 	s := open(t, "local")
 	must(t, check(t.Context(), s, 0))
-	held := nd.ZerosOf(nd.RowSparse, shape)
 	h, _ := kvstore.As[kvstore.RowHolder](s)
-	must(t, h.HeldRows("b", held))
-	if ids, _ := held.Indices(); !slices.Equal(ids, []int64{2}) {
-		t.Errorf("the store holds rows %v, want row 2", ids)
-	}
 	if err := h.HeldRows("b", nd.Zeros(shape)); err == nil {
 		t.Error("HeldRows into a dense array is no error")
 	}
@@ -239,6 +237,74 @@ func TestRowsAlone(t *testing.T) {
 		return check(ctx, s, rank)
 	})
 	must(t, errors.Join(err, c.Wait()))
+}
+
+// holds reports rows of a key that exist beside the given ones, or rows that do not.
+func holds(s *kvstore.KV, key string, shape nd.Shape, want ...int64) error {
+	h, err := kvstore.Need[kvstore.RowHolder](s, "holds")
+	if err != nil {
+		return err
+	}
+	held := nd.ZerosOf(nd.RowSparse, shape)
+	defer held.Close()
+	n, err := h.CountRows(key)
+	if err := errors.Join(err, h.HeldRows(key, held)); err != nil {
+		return err
+	}
+	ids, err := held.Indices()
+	if err != nil || n != len(want) || !slices.Equal(ids, want) {
+		return fmt.Errorf("%s: key %s holds %d rows, %v, %v, want %v", s.Name(), key, n, ids, err,
+			want)
+	}
+	return nil
+}
+
+// TestHeldRowsOfServers reads the rows that servers hold, in several pieces, with their values.
+func TestHeldRowsOfServers(t *testing.T) {
+	const rowCount, width = 300_000, 16
+	shape := nd.Shape{1 << 20, width}
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 2})
+	work(t, c, "dist_async", func(ctx context.Context, s *kvstore.KV) error {
+		spec := kvstore.RowsSpec{Shape: shape, DType: dtype.Float32,
+			Init: rows.Init{Kind: rows.KindUniform, Scale: 1, Seed: 3}}
+		if err := s.InitRows(ctx, "t", spec); err != nil {
+			return err
+		}
+		if err := holds(s, "t", shape); err != nil {
+			return err
+		}
+		ids, numbers := make([]int64, rowCount), make([]float32, rowCount*width)
+		for i := range ids {
+			ids[i] = int64(3*i + i%2)
+		}
+		for i := range numbers {
+			numbers[i] = float32(i % 1001)
+		}
+		if err := s.Push("t", 0, nd.RowSparseFromSlices(numbers, ids, shape)); err != nil {
+			return err
+		}
+		whole, held := nd.ZerosOf(nd.RowSparse, shape), nd.ZerosOf(nd.RowSparse, shape)
+		h, err := kvstore.Need[kvstore.RowHolder](s, "test")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(holds(s, "t", shape, ids...), h.HeldRows("t", held),
+			s.RowSparsePull("t", 0, []*nd.Array{nd.FromSlice(ids)}, []*nd.Array{whole})); err != nil {
+			return err
+		}
+		got, err := held.Data()
+		if err != nil {
+			return err
+		}
+		want, err := whole.Data()
+		if err == nil && !slices.Equal(values(t, got), values(t, want)) {
+			err = errors.New("the rows that exist have other values than the same rows pulled")
+		}
+		if err := h.HeldRows("t", nd.Zeros(shape)); err == nil {
+			t.Error("HeldRows into a dense array is no error")
+		}
+		return err
+	})
 }
 
 // TestRowsLikeOneProcess trains a table by several workers, and loses a server in the middle.

@@ -385,6 +385,49 @@ func TestTableLargerThanMemory(t *testing.T) {
 	}
 }
 
+// TestLargeTableOfZeros: after a job a module has the rows that gradients have touched, of a table
+// that is larger than the memory and begins with zeros, with the values of one process.
+func TestLargeTableOfZeros(t *testing.T) {
+	const features = 1 << 31
+	task := func(ctx context.Context, opts ...module.FitOption) (ids []int64, v []float32, err error) {
+		m := module.New(linearNet(features, 1))
+		err = m.Fit(ctx, factorData(t, 40, features), append(opts, module.Epochs(2),
+			module.Init(initializer.Zero{}), module.Metric(unmeasured{}),
+			module.Optimize(optimizer.SGD{LR: 0.5, Momentum: 0.9}))...)
+		if err != nil {
+			return nil, nil, err
+		}
+		prefix := filepath.Join(t.TempDir(), "net")
+		if err := m.Save(prefix, 1); err != nil {
+			return nil, nil, err
+		}
+		saved, err := checkpoint.Load(prefix, 1)
+		if err != nil {
+			return nil, nil, err
+		}
+		w, err := saved.Args["weight"].Content()
+		if err != nil {
+			return nil, nil, err
+		}
+		return w.Indices, op.Slice[float32](w.Values()), nil
+	}
+	ids, want, err := task(t.Context())
+	if err != nil || len(ids) == 0 {
+		t.Fatal(len(ids), err)
+	}
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 2})
+	err = c.Work(t.Context(), func(ctx context.Context, _ int) error {
+		rows, got, err := task(ctx, module.Store("dist_sync"))
+		if err == nil && (!slices.Equal(rows, ids) || !slices.Equal(got, want)) {
+			err = fmt.Errorf("%d rows of the job differ from %d of one process", len(rows), len(ids))
+		}
+		return err
+	})
+	if err := errors.Join(err, c.Wait()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // unmeasured is a metric without scores.
 type unmeasured struct{}
 

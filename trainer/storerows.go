@@ -84,8 +84,8 @@ func (s *Store) rowsOf(p *Param, g *nd.Array, o optimizer.Optimizer, use RowUse)
 	return nil, nil
 }
 
-// wholeLimit is the size in bytes above which the rows of a dense parameter cannot travel to one
-// server in a message.
+// wholeLimit is the size in bytes above which all rows of a parameter cannot travel to one server
+// in a message.
 const wholeLimit = 200 << 20
 
 // keptByRows says why the copies of a dense parameter cannot have rows in a store; nil: they can,
@@ -344,23 +344,34 @@ func (s *Store) ReadRows(name string, ids []int64, to *nd.Array) error {
 	return s.pullInto(i, to, ids)
 }
 
-// ReadAll is ReadRows of all rows.
-func (s *Store) ReadAll(name string, to *nd.Array) error {
-	i, _, err := s.rowKey(name)
+// HeldRows is ReadRows of the rows that exist. From a store that processes share they come unless
+// they have more bytes than limit, 0 for none; ok reports whether they do.
+func (s *Store) HeldRows(name string, to *nd.Array, limit int) (ok bool, err error) {
+	_, k, err := s.rowKey(name)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return s.kv.Pull(name, -i, to)
-}
-
-// HeldRows is ReadRows of the rows that exist. It reports whether the store is in this process and
-// knows them.
-func (s *Store) HeldRows(name string, to *nd.Array) (ok bool, err error) {
-	h, ok := kvstore.As[kvstore.RowHolder](s.kv)
-	if !ok {
-		return false, nil
+	h, err := kvstore.Need[kvstore.RowHolder](s.kv, "HeldRows")
+	if err != nil {
+		return false, err
+	}
+	if s.joint != nil && limit > 0 {
+		n, err := h.CountRows(name)
+		if err != nil || n*k.rowBytes() > limit {
+			return false, err
+		}
 	}
 	return true, h.HeldRows(name, to)
+}
+
+// Begins returns how the rows begin of a parameter without values of which the store keeps rows: as
+// worker 0 has said. ok is false for a parameter that had values.
+func (s *Store) Begins(name string) (in rows.Init, ok bool) {
+	_, k, err := s.rowKey(name)
+	if err != nil || k.rows.made == nil {
+		return in, false
+	}
+	return *k.rows.made, true
 }
 
 // take gives pulled rows to all copies of the parameter. No row is in two of the parts.
@@ -406,17 +417,28 @@ func runPutRows(r *engine.Run) error {
 	return nil
 }
 
-// PullWhole starts to pull all rows of the parameters of which the store keeps rows. Row_sparse
-// parameters of more bytes than limit are left alone; their names are returned.
+// PullWhole starts to pull all rows of the parameters of which the store keeps rows. Of a large
+// row_sparse parameter whose rows begin with zeros it waits for the rows that exist. It leaves
+// parameters with more bytes of them than limit alone, and others with more bytes than limit; it
+// returns their names.
 func (s *Store) PullWhole(limit int) (left []string, err error) {
 	for i := range s.keys {
 		k := &s.keys[i]
 		if k.rows == nil {
 			continue
 		}
-		if w := k.value[0]; w.Storage() == nd.RowSparse && w.Shape().Size()*w.DType().Size() > limit {
-			left = append(left, k.name)
-			continue
+		w := k.value[0]
+		if n := w.Bytes(); w.Storage() == nd.RowSparse && n > min(limit, wholeLimit) {
+			ok, err := s.pullHeld(k, limit)
+			if err != nil {
+				return left, err
+			}
+			if !ok && n > limit {
+				left = append(left, k.name)
+			}
+			if ok || n > limit {
+				continue
+			}
 		}
 		k.rows.next = nil
 		if err := s.kv.Pull(k.name, -i, k.value...); err != nil {
@@ -424,6 +446,19 @@ func (s *Store) PullWhole(limit int) (left []string, err error) {
 		}
 	}
 	return left, nil
+}
+
+// pullHeld gives a row_sparse parameter the rows that exist, if the others are zeros. With limit 0,
+// or more bytes of rows than limit, it does nothing and reports false.
+func (s *Store) pullHeld(k *storedKey, limit int) (ok bool, err error) {
+	if limit == 0 || k.rows.made != nil && k.rows.made.Scale != 0 {
+		return false, nil
+	}
+	if ok, err = s.HeldRows(k.name, k.value[0], limit); ok && err == nil {
+		k.rows.next = nil
+		Spread(k.value)
+	}
+	return ok, err
 }
 
 // closeRows closes the arrays on the way to parameters.

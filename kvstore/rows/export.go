@@ -61,13 +61,16 @@ func ReadStates(from *wire.Source) (st States, err error) {
 	return st, err
 }
 
-// Export returns the states of the rows in slots from one on, about so many bytes of them.
-func (s *Store) Export(from uint64, bytes int) States {
+// Export returns the numbers of the rows in slots from one on, about so many bytes of them, with
+// their states unless the question is for bare numbers. It tells how many rows exist, too.
+func (s *Store) Export(w wire.RowsAsk, bytes int) States {
 	st := States{ID: ps.ID{Key: s.Key, Slice: uint16(s.Part)}, Rows: uint64(s.n)}
-	st.Widths, st.Tag = s.States()
-	if len(st.Widths) == 0 || from >= st.Rows {
-		return st
+	if !w.Bare {
+		if st.Widths, st.Tag = s.States(); len(st.Widths) == 0 {
+			return st
+		}
 	}
+	from := min(w.From, st.Rows)
 	to := min(st.Rows, from+uint64(max(1, bytes/st.Record())))
 	st.Records = make([]byte, 0, int(to-from)*st.Record())
 	for slot := uint32(from); slot < uint32(to); slot++ {

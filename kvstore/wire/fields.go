@@ -38,6 +38,23 @@ func (m *Message) BarrierCalls() uint64 { return m.Seq }
 // SetBarrierCalls sets the result of BarrierCalls.
 func (m *Message) SetBarrierCalls(n uint64) { m.Seq = n }
 
+// RowsAsk is a question for the rows of a sparse slice that exist.
+type RowsAsk struct {
+	From uint64 // first row, in the order of the copy that answers
+	Bare bool   // the numbers of the rows are wanted, without states
+}
+
+// RowsAsk returns the question.
+func (m *Message) RowsAsk() RowsAsk { return RowsAsk{m.Clock, m.Need != 0} }
+
+// SetRowsAsk sets the question.
+func (m *Message) SetRowsAsk(w RowsAsk) {
+	m.Clock, m.Need = w.From, 0
+	if w.Bare {
+		m.Need = 1
+	}
+}
+
 // GroupCall is the content of a Regroup, beside the note for workers that come later.
 type GroupCall struct {
 	Number uint64 // of the group that the sender knows, and which is to change

@@ -148,17 +148,17 @@ func TestStatesOfRowsComeWithAnOptimizer(t *testing.T) {
 	id := ps.ID{Key: 7}
 	addRows(&sh.replica, id, 1, 2, 5)
 	s := &Server{host: sh.host, shards: []*shard{nil, sh}}
-	st, ok := s.RowStates(id, 0, 1<<10)
+	st, ok := s.RowStates(id, wire.RowsAsk{}, 1<<10)
 	if !ok || st.ID != id || st.Rows != 3 || st.Tag != 3 || len(st.Records) != 3*8 {
 		t.Fatalf("states %+v, %v; want 3 rows of key 7", st, ok)
 	}
 	for name, id := range map[string]ps.ID{"no rows": e.id, "no such key": {Key: 9}} {
-		if _, ok := s.RowStates(id, 0, 1<<10); ok {
+		if _, ok := s.RowStates(id, wire.RowsAsk{}, 1<<10); ok {
 			t.Errorf("%s: there are states", name)
 		}
 	}
 	sh.role = backup
-	if _, ok := s.RowStates(id, 0, 1<<10); ok {
+	if _, ok := s.RowStates(id, wire.RowsAsk{}, 1<<10); ok {
 		t.Error("a backup shows states as its own")
 	}
 	other := st

@@ -111,13 +111,14 @@ func (s *Server) Copy(id ps.ID) ([]byte, bool) {
 	return nil, false
 }
 
-// RowStates returns the optimizer's states of rows of a sparse key that the server leads: rows from
-// one on, in the order of this copy, about so many bytes of them.
-func (s *Server) RowStates(id ps.ID, from uint64, bytes int) (st rows.States, ok bool) {
+// RowStates returns the rows of a sparse key that exist, with the optimizer's states if they are
+// wanted, if the server leads the shard: rows from one on, in the order of this copy, about so many
+// bytes of them.
+func (s *Server) RowStates(id ps.ID, w wire.RowsAsk, bytes int) (st rows.States, ok bool) {
 	for _, sh := range s.shards {
 		if sh != nil && sh.role == primary && sh.entries[id] != nil &&
 			sh.entries[id].sparse != nil {
-			return sh.entries[id].sparse.Store.Export(from, bytes), true
+			return sh.entries[id].sparse.Store.Export(w, bytes), true
 		}
 	}
 	return rows.States{}, false
