@@ -25,7 +25,7 @@ type Config struct {
 	// Slice is the size in bytes of the longest slice of a key with owners; 0: 512 KiB.
 	Slice uint64
 	// Window is the number of bytes that may be on their way to one worker, which has not confirmed
-	// them; 0: 4 MiB.
+	// them; 0: 2 MiB. More do not stay in the processor's cache between sender and receiver.
 	Window uint64
 	// Timeout is the time that a call without a deadline may take; 0: 120 s.
 	Timeout ps.Time
@@ -55,7 +55,7 @@ const (
 	defaultDirect = 16 << 10
 	defaultBucket = 64 << 10
 	defaultSlice  = 512 << 10
-	defaultWindow = 4 << 20
+	defaultWindow = 2 << 20
 )
 
 // fill sets the defaults of zero fields and reports values that make no sense.
