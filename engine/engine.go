@@ -104,6 +104,7 @@ func Default() *Engine {
 		if err != nil {
 			panic(err) // the zero Config is valid
 		}
+		recordAtStart(e)
 		process.e = e
 	}
 	return process.e

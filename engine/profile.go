@@ -4,11 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"gomx/launch/profile"
 )
 
 // Profile records the operations that an engine runs and their times, between Engine.StartProfile
@@ -17,20 +21,24 @@ type Profile struct {
 	e     *Engine
 	start time.Time
 
+	file *os.File // that events go to; nil: they are kept
+
 	mu     sync.Mutex
 	events []event
+	line   []byte // scratch
 }
 
 // event is one entry of a profile; its times are nanoseconds since the start.
 type event struct {
-	name  string
-	kind  eventKind
-	lane  Lane
-	track int // worker, or -1 for a pusher's goroutine
-	uses  []Use
-	at    int64
-	dur   int64
-	value float64
+	name   string
+	kind   eventKind
+	lane   Lane
+	track  int // worker, or -1 for a pusher's goroutine
+	uses   []Use
+	at     int64
+	dur    int64
+	value  float64
+	kernel work
 }
 
 type eventKind uint8
@@ -39,6 +47,7 @@ const (
 	opEvent eventKind = iota
 	scopeEvent
 	counterEvent
+	kernelEvent
 )
 
 // StartProfile starts recording and returns the record. It stops a profile that is being recorded.
@@ -56,8 +65,12 @@ func (p *Profile) now() int64 { return int64(time.Since(p.start)) }
 
 func (p *Profile) add(v event) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file != nil {
+		p.write(&v)
+		return
+	}
 	p.events = append(p.events, v)
-	p.mu.Unlock()
 }
 
 // begin returns the entry of an operation that starts now.
@@ -134,6 +147,10 @@ func (p *Profile) WriteTrace(w io.Writer) error {
 			t.PID, t.Cat = pid("program"), "scope"
 		case counterEvent:
 			t.PID, t.Phase, t.Args = pid("program"), "C", map[string]any{"value": v.value}
+		case kernelEvent:
+			t.PID, t.TID, t.Cat = pid(v.lane.String()), v.track+1, "operator"
+			t.Args = map[string]any{"operator": v.kernel.op, "bytes": v.kernel.bytes,
+				"FLOPs": v.kernel.flops}
 		}
 		out = append(out, t)
 	}
@@ -155,7 +172,7 @@ func (p *Profile) Rows() []Row {
 	at := map[string]int{}
 	var rows []Row
 	for _, v := range p.snapshot() {
-		if v.kind == counterEvent {
+		if v.kind == counterEvent || v.kind == kernelEvent {
 			continue
 		}
 		d := time.Duration(v.dur)
@@ -205,7 +222,7 @@ type Span struct {
 func (p *Profile) Spans() []Span {
 	var spans []Span
 	for _, v := range p.snapshot() {
-		if v.kind != counterEvent {
+		if v.kind == opEvent || v.kind == scopeEvent {
 			spans = append(spans, Span{Name: v.name, Scope: v.kind == scopeEvent, Lane: v.lane,
 				Worker: v.track, Uses: v.uses,
 				Start: time.Duration(v.at), End: time.Duration(v.at + v.dur)})
@@ -230,5 +247,77 @@ func usesOf(o *oper) []Use {
 func (r *Run) Started() {
 	if p := r.op.eng.profile.Load(); p != nil && r.op.dev != nil {
 		r.op.dev.started.Store(p.now())
+	}
+}
+
+// Kernel is one run of an operator inside an operation. Operations of compiled graphs have many,
+// operations of imperative programs one.
+type Kernel struct {
+	Node  string // of the graph; for an imperative operator its name
+	Op    string
+	Bytes int64 // read and written
+	FLOPs int64 // a multiplication with an addition counts as two
+
+	Lane       Lane
+	Worker     int // that ran it, as in Span
+	Start, End time.Duration
+}
+
+// Profile returns the profile that is being recorded, nil if there is none. Bodies of operations
+// add their kernels to it.
+func (r *Run) Profile() *Profile { return r.op.eng.profile.Load() }
+
+// Profiling reports whether a profile of an engine is being recorded.
+func Profiling(e *Engine) bool { return e.profile.Load() != nil }
+
+// Now returns the time since the start of the profile.
+func (p *Profile) Now() time.Duration { return time.Duration(p.now()) }
+
+// Kernel records a kernel that has run from k.Start until now.
+func (p *Profile) Kernel(k Kernel) {
+	p.add(event{name: k.Node, kind: kernelEvent, lane: k.Lane, track: k.Worker, at: int64(k.Start),
+		dur: p.now() - int64(k.Start), kernel: work{k.Op, k.Bytes, k.FLOPs}})
+}
+
+// work is the part of an event that only kernels have.
+type work struct {
+	op           string
+	bytes, flops int64
+}
+
+// Kernels returns the kernels recorded so far, in the order of their ends. Kernels on devices with
+// queues are not recorded: their time is the time of their operation.
+func (p *Profile) Kernels() []Kernel {
+	var list []Kernel
+	for _, v := range p.snapshot() {
+		if v.kind == kernelEvent {
+			list = append(list, Kernel{v.name, v.kernel.op, v.kernel.bytes, v.kernel.flops, v.lane,
+				v.track, time.Duration(v.at), time.Duration(v.at + v.dur)})
+		}
+	}
+	return slices.Clip(list)
+}
+
+// recordAtStart begins a profile in a file if the process has been told to, by `gomx profile`. A
+// program may end at any instant and in any way, so every event is written at once.
+func recordAtStart(e *Engine) {
+	p := &Profile{e: e, start: time.Now()}
+	var err error
+	// gomx profile reports that there is no file
+	if p.file, err = profile.Create(p.start, e.Workers()); err == nil && p.file != nil {
+		e.profile.Store(p)
+	}
+}
+
+// write writes an event to the file. mu is held. A full disk ends the record, not the program.
+func (p *Profile) write(v *event) {
+	e := profile.Event{Name: v.name, Kind: int(v.kind), At: v.at, Dur: v.dur, Worker: v.track,
+		Value: v.value, Op: v.kernel.op, Bytes: v.kernel.bytes, FLOPs: v.kernel.flops}
+	if v.kind == opEvent || v.kind == kernelEvent {
+		e.Lane = v.lane.String()
+	}
+	p.line = e.Append(p.line[:0])
+	if _, err := p.file.Write(p.line); err != nil {
+		p.e.profile.CompareAndSwap(p, nil)
 	}
 }

@@ -31,6 +31,10 @@ type run struct {
 type segmentRun struct {
 	r      *run
 	number int // of the segment
+	// worker of the engine that runs the segment, and the profile that it adds its kernels to; nil:
+	// there is none
+	worker  int
+	profile *engine.Profile
 
 	// Used on devices with queues only: done tells the engine that the operation of the run under
 	// way has completed, nil between runs; complete is the method value sr.completed, made once.
@@ -177,6 +181,7 @@ func (sr *segmentRun) segment() *compile.Segment { return &sr.r.b.p.Segments[sr.
 func runSegment(er *engine.Run) error {
 	sr := er.Arg.(*segmentRun)
 	defer sr.r.release()
+	sr.worker, sr.profile = er.Worker, er.Profile()
 	return sr.run(nil)
 }
 
@@ -208,7 +213,7 @@ func (sr *segmentRun) run(q device.Queue) error {
 			c.Seed = sr.r.seedOf(s)
 		}
 		c.Queue = q
-		if err := s.Kernel.Run(c); err != nil {
+		if err := sr.kernel(s, c); err != nil {
 			return describe(s, c, err)
 		}
 		if keep != nil && q == nil {
@@ -233,6 +238,30 @@ func (sr *segmentRun) run(q device.Queue) error {
 		}
 	}
 	return nil
+}
+
+// kernel runs the kernel of a step, and adds it to the profile if there is one.
+func (sr *segmentRun) kernel(s *compile.Step, c *op.Call) error {
+	p := sr.profile
+	if p == nil || c.Queue != nil {
+		return s.Kernel.Run(c)
+	}
+	k := engine.Kernel{Node: s.Node.Name, Op: s.Node.Op.Name, Start: p.Now(), Worker: sr.worker,
+		Lane: sr.r.b.p.lanes[sr.number]}
+	err := s.Kernel.Run(c)
+	cost := s.Node.Op.Cost(s.Node.Params, descs(c.In), descs(c.Out))
+	k.Bytes, k.FLOPs = cost.Bytes, cost.FLOPs
+	p.Kernel(k)
+	return err
+}
+
+// descs describes operands.
+func descs(list []op.Tensor) []op.Desc {
+	d := make([]op.Desc, len(list))
+	for i := range list {
+		d[i] = list[i].Desc
+	}
+	return d
 }
 
 // seedOf returns the place of a step in the random stream.

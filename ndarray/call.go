@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"gomx/device"
 	"gomx/engine"
@@ -86,11 +87,21 @@ func runCall(r *engine.Run) error {
 		defer scratch.Free()
 		c.args.Scratch = scratch.Ptr
 	}
+	if p := r.Profile(); p != nil {
+		defer record(p, c.plan, c.dev, r.Worker, p.Now())
+	}
 	if err := k.Run(&c.args); err != nil {
 		return err
 	}
 	c.recycle()
 	return nil
+}
+
+// record adds a call that has begun at a time to a profile.
+func record(to *engine.Profile, p *plan, d device.Device, worker int, start time.Duration) {
+	cost := p.op.Cost(p.params, p.in, p.out)
+	to.Kernel(engine.Kernel{Node: p.op.Name, Op: p.op.Name, Bytes: cost.Bytes, FLOPs: cost.FLOPs,
+		Lane: engine.Lane{Device: d}, Worker: worker, Start: start})
 }
 
 // waitCall is the body of operations that wait for operations on other devices. They have a

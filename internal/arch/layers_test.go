@@ -6,7 +6,7 @@ import "strings"
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, hosts, daemons, nettest, golden, script are imported by tests, optest by opgen too)
-gluon/estimator  gluon/embed  gluon/data/vision  launch/via/{ssh,mpi,slurm,k8s}  plan/measure
+gluon/estimator  gluon/embed  gluon/data/vision  board  launch/via/{ssh,mpi,slurm,k8s}  plan/measure
 gluon/zoo                                 well-known networks
 module  launch  plan  examples/data  gluon/{nn,rnn,loss,data,generate}
 gluon  training                           networks as values; scores, history and progress of training loops
@@ -33,7 +33,7 @@ kvstore/ps  kvstore/transport  kvstore/view   vocabulary of the protocol; the tr
 engine                                    drives engine/core with workers and lanes
 engine/core  memplan  kvstore/wire  kvstore/compress  kvstore/transport/bulk/gcm  pipeline/flow   wire: messages, shared by ps and transports; compress: codes of gradients; gcm: a cipher
 device
-dtype  tokenizer  io/image  io/text  launch/{rank,network,image,heap}
+dtype  tokenizer  io/image  io/text  launch/{rank,network,image,heap,profile}
 `
 
 // order maps packages to lines counted from below, and knows the folders on
