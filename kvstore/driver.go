@@ -43,12 +43,12 @@ type driver struct {
 
 	mu      sync.Mutex
 	machine machine // nil until start
-	seen    uint64  // number of the view whose members are connected
 	links   links
 	closed  bool
 	endings endings
 
 	returned returned
+	changes  changes
 }
 
 // hooks are the parts of a driver that differ between scheduler, server and worker. Each may be
@@ -252,9 +252,10 @@ func (d *driver) drain() {
 	if d.on.store != nil {
 		d.on.store(out)
 	}
-	if v := d.machine.View(); v != nil && v.Number != d.seen {
-		d.seen = v.Number
+	if v := d.machine.View(); v != nil && v.Number != d.changes.seen {
+		d.changes.seen = v.Number
 		d.link(v)
+		d.changes.see(v, time.Now())
 		if d.on.after != nil {
 			d.on.after(v)
 			out = d.machine.Out()

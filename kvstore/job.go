@@ -107,6 +107,10 @@ func (j *Job) Rank() int { return int(j.cfg.Node.Rank) }
 // Workers returns how many workers the job began with.
 func (j *Job) Workers() int { return j.cfg.Workers }
 
+// Changes returns the changes of the job that this process has seen, after a number of them. Old ones
+// are forgotten.
+func (j *Job) Changes(after uint64) []Change { return j.driver.changes.after(after) }
+
 // Snapshots returns the folder for snapshots of the job, empty if it has none: see Snapshotter.
 func (j *Job) Snapshots() string { return j.cfg.Snapshots }
 

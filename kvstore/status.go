@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gomx/kvstore/ps"
@@ -36,8 +39,9 @@ type Status struct {
 	Transport   *transport.Stats `json:"transport,omitempty"`
 	Members     []StatusMember   `json:"members,omitempty"` // of a scheduler
 	Shards      []StatusShard    `json:"shards,omitempty"`
-	Copies      []StatusCopy     `json:"copies,omitempty"` // of a server, for /status?copies
-	Group       *StatusGroup     `json:"group,omitempty"`  // of a scheduler
+	Copies      []StatusCopy     `json:"copies,omitempty"`  // of a server, for /status?copies
+	Group       *StatusGroup     `json:"group,omitempty"`   // of a scheduler
+	Changes     []Change         `json:"changes,omitempty"` // that the process has seen
 }
 
 // StatusGroup is the group of workers that rounds wait for, and the size that the job is to have.
@@ -197,7 +201,8 @@ func workerPage(_ *driver, w *worker.Worker) page {
 
 // status describes the process now.
 func (d *driver) status(p page) Status {
-	st := Status{Node: d.self.String(), Seconds: time.Since(d.began).Seconds()}
+	st := Status{Node: d.self.String(), Seconds: time.Since(d.began).Seconds(),
+		Changes: d.changes.after(0)}
 	d.do(func() {
 		if v := d.machine.View(); v != nil {
 			st.View = v.Number
@@ -372,4 +377,142 @@ func parseNode(text string) (wire.Node, error) {
 		return n, fmt.Errorf("kvstore: node %q, want server N or worker N", text)
 	}
 	return n, nil
+}
+
+// Change is something that has happened to the members or the shards of a job: a death, a takeover.
+type Change struct {
+	Number uint64    `json:"number"` // counts the changes that this process has seen, from 1
+	Time   time.Time `json:"time"`   // when this process saw it
+	View   uint64    `json:"view"`   // number of the view that shows it
+	// Kind is joined, dead, left, takeover, moved, copy, lost or group.
+	Kind string `json:"kind"`
+	Node string `json:"node,omitempty"` // process that it is about
+	Text string `json:"text"`
+}
+
+// mostChanges is the number of changes that are kept.
+const mostChanges = 256
+
+// changes finds out what differs between one view and the next. It may be used by any number of
+// goroutines.
+type changes struct {
+	seen uint64 // number of the view whose members are connected; guarded by the driver's mu
+
+	mu      sync.Mutex
+	count   uint64
+	list    []Change
+	members map[wire.Node]wire.Member
+	shards  []wire.Shard
+	group   uint64
+}
+
+// after returns the changes that came after a number of them.
+func (c *changes) after(n uint64) []Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := len(c.list)
+	for i > 0 && c.list[i-1].Number > n {
+		i--
+	}
+	return slices.Clone(c.list[i:])
+}
+
+// see compares a view with the one before.
+func (c *changes) see(v *wire.View, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.members == nil
+	if first {
+		c.members = map[wire.Node]wire.Member{}
+	}
+	add := func(kind, node, text string) {
+		if first {
+			return
+		}
+		c.count++
+		c.list = append(c.list, Change{c.count, now, v.Number, kind, node, text})
+		if len(c.list) > mostChanges {
+			c.list = slices.Delete(c.list, 0, 1)
+		}
+	}
+	for _, m := range slices.Concat(v.Servers, v.Workers) {
+		c.member(m, add)
+	}
+	c.compare(v.Shards, add)
+	if v.Group.Number > c.group {
+		c.group = v.Group.Number
+		add("group", "", fmt.Sprintf("rounds wait for the workers %v from round %d on",
+			v.Group.Ranks, v.Group.Round))
+	}
+}
+
+// member compares a member with its former state.
+func (c *changes) member(m wire.Member, add func(kind, node, text string)) {
+	old, node := c.members[m.Node], m.Node.String()
+	switch {
+	case m.Left && !old.Left && old.Incarnation != 0:
+		add("left", node, node+" left the job")
+	case m.Incarnation != old.Incarnation && m.Alive:
+		text := fmt.Sprintf("%s joined as process %d", node, m.Incarnation)
+		if old.Incarnation != 0 {
+			text = fmt.Sprintf("%s is back as process %d", node, m.Incarnation)
+		}
+		if old.Alive && old.Incarnation != 0 {
+			add("dead", node, fmt.Sprintf("%s died: process %d took its place", node,
+				m.Incarnation))
+		}
+		add("joined", node, text)
+	case old.Alive && !m.Alive && !m.Left:
+		add("dead", node, fmt.Sprintf("%s is dead: process %d was silent for too long", node,
+			m.Incarnation))
+	case !old.Alive && m.Alive && m.Incarnation != 0 && !old.Left:
+		add("joined", node, node+" is heard of again")
+	}
+	c.members[m.Node] = m
+}
+
+// compare compares shards with their former states. Shards that change alike are one change.
+func (c *changes) compare(shards []wire.Shard, add func(kind, node, text string)) {
+	type what struct{ kind, node, text string }
+	found := map[what][]int{}
+	for i := range shards {
+		var old wire.Shard
+		if i < len(c.shards) {
+			old = c.shards[i]
+		}
+		var w what
+		if w.kind, w.node, w.text = shardChange(&old, &shards[i]); w.kind != "" {
+			found[w] = append(found[w], i)
+		}
+	}
+	c.shards = slices.Clone(shards)
+	for _, w := range slices.SortedFunc(maps.Keys(found), func(a, b what) int {
+		return strings.Compare(b.kind+b.text, a.kind+a.text) // takeovers before copies
+	}) {
+		list := found[w]
+		word := "shard"
+		if len(list) > 1 {
+			word = "shards"
+		}
+		add(w.kind, w.node, fmt.Sprintf(w.text, word+" "+strings.Trim(fmt.Sprint(list), "[]")))
+	}
+}
+
+// shardChange says what has happened to a shard. The text has a place for its name.
+func shardChange(old, now *wire.Shard) (kind, node, text string) {
+	server := func(r wire.Replica) string { return fmt.Sprintf("server %d", r.Server) }
+	switch {
+	case now.Lost && !old.Lost:
+		return "lost", "", "no copy is left of %s"
+	case old.Primary.IsZero() || now.Primary.IsZero():
+	case old.Primary.Server != now.Primary.Server && now.Backup == old.Primary:
+		return "moved", server(now.Primary), server(now.Primary) + " leads %s, which " +
+			server(old.Primary) + " led"
+	case old.Primary.Server != now.Primary.Server:
+		return "takeover", server(now.Primary), server(now.Primary) + " takes over %s from " +
+			server(old.Primary)
+	case now.InSync && !old.InSync && !now.Backup.IsZero():
+		return "copy", server(now.Backup), server(now.Backup) + " has a second copy of %s"
+	}
+	return "", "", ""
 }

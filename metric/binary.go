@@ -63,8 +63,9 @@ type binary struct {
 	score func(*counts) float64
 	read  reader
 
-	total, window     tally  // sums of the scores of batches
-	allTotal, allWind counts // pooled over all batches, for Micro
+	total, window     tally   // sums of the scores of batches
+	last              float64 // score of the last batch
+	allTotal, allWind counts  // pooled over all batches, for Micro
 }
 
 func newBinary(name string, score func(*counts) float64, opts []Option) Metric {
@@ -97,8 +98,12 @@ func (m *binary) Update(labels, preds []*nd.Array) error {
 	s := m.score(&batch)
 	m.total.add(s, 1)
 	m.window.add(s, 1)
+	m.last = s
 	return nil
 }
+
+// AppendLast implements Recent.
+func (m *binary) AppendLast(list []float64) []float64 { return append(list, m.last) }
 
 // decide counts the outcomes of one batch.
 func decide(label, pred *view) (counts, error) {

@@ -32,6 +32,14 @@ func (c composite) Window() (names []string, values []float64) {
 	return names, values
 }
 
+// AppendLast implements Recent.
+func (c composite) AppendLast(list []float64) []float64 {
+	for _, m := range c {
+		list = AppendLast(list, m)
+	}
+	return list
+}
+
 func (c composite) ResetWindow() {
 	for _, m := range c {
 		if w, ok := m.(Windowed); ok {

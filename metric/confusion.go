@@ -137,6 +137,22 @@ func (m *Confusion) Matrix() [][]int {
 	return rows
 }
 
+// FindConfusion returns the confusion matrix that a metric is or, in a Composite, has; nil if there is
+// none.
+func FindConfusion(m Metric) *Confusion {
+	switch x := m.(type) {
+	case *Confusion:
+		return x
+	case composite:
+		for _, part := range x {
+			if c := FindConfusion(part); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
 // Value returns the correlation since Reset.
 func (m *Confusion) Value() ([]string, []float64) {
 	return []string{m.name}, []float64{m.total.mcc()}

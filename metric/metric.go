@@ -25,6 +25,23 @@ type Windowed interface {
 	ResetWindow()
 }
 
+// Recent is an optional interface of metrics that know the measurements of the last batch.
+type Recent interface {
+	// AppendLast appends the measurements of the last batch, in the order of the names of Value. It
+	// allocates nothing if the list has room.
+	AppendLast(list []float64) []float64
+}
+
+// AppendLast appends the measurements of the last batch, or those since Reset of a metric that does
+// not know the former.
+func AppendLast(list []float64, m Metric) []float64 {
+	if r, ok := m.(Recent); ok {
+		return r.AppendLast(list)
+	}
+	_, values := m.Value()
+	return append(list, values...)
+}
+
 // Option changes the computation of a metric. The documentation of each metric lists the options
 // that it uses; it ignores the others.
 type Option func(*config)
@@ -86,6 +103,7 @@ type mean struct {
 	read    reader
 
 	total, window tally
+	last          tally // of the last batch
 }
 
 func (m *mean) Update(labels, preds []*nd.Array) error {
@@ -116,7 +134,17 @@ func (m *mean) Update(labels, preds []*nd.Array) error {
 	}
 	m.total.add(sum, n)
 	m.window.add(sum, n)
+	m.last = tally{sum, n}
 	return nil
+}
+
+// AppendLast implements Recent.
+func (m *mean) AppendLast(list []float64) []float64 {
+	v := m.last.mean()
+	if m.final != nil {
+		v = m.final(v)
+	}
+	return append(list, v)
 }
 
 func (m *mean) value(t *tally) ([]string, []float64) {
