@@ -42,14 +42,15 @@ type Trainer struct {
 	config trainerConfig
 	params []*Param // by the optimizer's numbers
 	names  []string
-	seen   []*[]*nd.Array // arrays of params that core has been given
-	grads  gradients      // of the present step
-	steps  uint64         // so far
-	opened bool           // core uses the store
-	owned  *kvstore.KV    // store of core that Close closes; nil: there is none
-	factor float64        // of gradients, in the optimizer that the store runs
-	summed bool           // AllreduceGrads has been called since the last update
-	behind uint64         // steps of an earlier process in this worker's place that are left to repeat
+	seen   []*[]*nd.Array    // arrays of params that core has been given
+	grads  gradients         // of the present step
+	steps  uint64            // so far
+	opened bool              // core uses the store
+	owned  *kvstore.KV       // store of core that Close closes; nil: there is none
+	factor float64           // of gradients, in the optimizer that the store runs
+	summed bool              // AllreduceGrads has been called since the last update
+	record *trainer.Recorder // of the steps; nil: nothing is recorded
+	behind uint64            // steps of an earlier process in this worker's place that are left to repeat
 }
 
 // gradients are the gradients of the parameters that take part in a step, by name.

@@ -9,6 +9,7 @@ import (
 	"gomx/kvstore"
 	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
+	"gomx/runs"
 	"gomx/trainer"
 )
 
@@ -29,7 +30,8 @@ type trainerConfig struct {
 	clip         float64 // 0: none
 	scaling      *Scaling
 	order        []string // names of the parameters by their numbers
-	misuse       string   // the first option that makes no sense; empty: none
+	record       trainer.Recording
+	misuse       string // the first option that makes no sense; empty: none
 }
 
 // Store names the store through which gradients meet parameters. With "local" and "device", which
@@ -87,6 +89,17 @@ func LossScale(s Scaling) TrainerOption { return func(c *trainerConfig) { c.scal
 // order. Files of states know parameters by number alone: for the files of MXNet's Trainer the
 // order is the alphabetic one of the names that MXNet gives to parameters, such as dense0_bias.
 func Order(names ...string) TrainerOption { return func(c *trainerConfig) { c.order = names } }
+
+// Record records the steps of the trainer in a folder such as runs/net, which gomx board shows:
+// speed, memory, learning rate, the trace of one step, the events of a job and, with
+// runs.Histograms, parameters and gradients. The program adds the loss and other curves to RunOf
+// the trainer. Close of the trainer ends the run.
+func Record(dir string, opts ...runs.Option) TrainerOption {
+	return func(c *trainerConfig) {
+		c.want(dir != "", "Record with an empty folder, want one such as runs/net")
+		c.record = trainer.Recording{Dir: dir, Options: opts}
+	}
+}
 
 // want notes an option that makes no sense.
 func (c *trainerConfig) want(ok bool, text string) {

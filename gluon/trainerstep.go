@@ -34,6 +34,9 @@ func (t *Trainer) Step(batch int, opts ...StepOption) (err error) {
 	if err := t.update(); err != nil {
 		return fmt.Errorf("gluon: Step: %w", err)
 	}
+	if err := recordStep(t, batch); err != nil {
+		return fmt.Errorf("gluon: Step: %w", err)
+	}
 	return nil
 }
 
@@ -95,6 +98,9 @@ func (t *Trainer) Update(batch int, opts ...StepOption) (err error) {
 	if err == nil {
 		err = t.update()
 	}
+	if err == nil {
+		err = recordStep(t, batch)
+	}
 	if err != nil {
 		return fmt.Errorf("gluon: Update: %w", err)
 	}
@@ -121,6 +127,9 @@ func (t *Trainer) prepare(batch int, opts []StepOption) error {
 		return fmt.Errorf("a batch of %d samples, want a positive number", batch)
 	}
 	if err := t.attach(); err != nil {
+		return err
+	}
+	if err := openRecord(t); err != nil {
 		return err
 	}
 	factor := 1 / float64(batch)

@@ -165,6 +165,12 @@ func (t *Trainer) averageStates() {
 
 // Close closes the store that the trainer has opened, if there is one. It waits for the pushes.
 func (t *Trainer) Close() error {
+	err := t.record.Close(false)
+	return errors.Join(err, closeStore(t))
+}
+
+// closeStore closes the store that a trainer has opened.
+func closeStore(t *Trainer) error {
 	if t.owned == nil {
 		return nil
 	}

@@ -125,6 +125,9 @@ func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 // batch trains on one batch.
 func (r *epochRun) batch(ctx context.Context, b *dataio.Batch, n int) error {
 	c, m := &r.config, r.m
+	if err := r.log.Record.Before(ctx, int64(m.replicas.stream.steps)+1); err != nil {
+		return err
+	}
 	if err := forwardBackward(ctx, m, b); err != nil {
 		return err
 	}
@@ -145,7 +148,13 @@ func (r *epochRun) batch(ctx context.Context, b *dataio.Batch, n int) error {
 			return err
 		}
 	}
-	return r.log.Batch(r.epoch, n, r.train.BatchSize())
+	if r.log.Record != nil {
+		r.log.Step.Number, r.log.Step.Rate = int64(m.replicas.stream.steps), m.trainer.Updater().LR()
+	}
+	if err := r.log.Batch(r.epoch, n, r.train.BatchSize()); err != nil {
+		return err
+	}
+	return r.recorded(ctx)
 }
 
 // next returns the next batch, nil when the epoch has no more for this worker.

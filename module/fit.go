@@ -41,6 +41,7 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 		if closeErr := f.leave(ctx, err != nil); err == nil {
 			err = closeErr
 		}
+		err = f.closeRecord(err)
 	}()
 	epoch := f.config.begin
 	err = f.run(ctx, &epoch)
@@ -157,7 +158,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 			f.log.Report(r(batches))
 		}
 	}
-	return nil
+	return prefixed(f.openRecord(ctx))
 }
 
 // optimize is InitOptimizer for Fit: states that LoadStates has given to an optimizer of the same
@@ -215,6 +216,7 @@ func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
 		f.scored++
 	}
 	f.log.Add(end)
+	f.recordMatrix()
 	if err := f.save(ctx, end.Epoch); err != nil {
 		return err
 	}

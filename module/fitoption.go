@@ -38,6 +38,7 @@ type fitConfig struct {
 	checkpoint   checkpointConfig
 	resume       checkpointConfig
 	snapshots    snapshotConfig
+	record       trainer.Recording
 	report       []func(batches int) training.Reporter
 	every        int
 	onBatch      []func(*BatchEnd) error

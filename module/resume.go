@@ -143,6 +143,9 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 	if batch == 0 && epoch%r.every != 0 && epoch != f.config.epochs {
 		return nil
 	}
+	if err := f.log.Record.Flush(); err != nil {
+		return fmt.Errorf("module: Record: %w", err)
+	}
 	rec, err := f.record(epoch, batch, at)
 	if err == nil {
 		rec.Train, err = iterState(f.train)

@@ -15,8 +15,8 @@
 // # The file
 //
 // A run is a folder. Its file events.gomx only grows; in a job, workers of rank 1 and above have
-// files of their own, events-worker-1.gomx and so on. The file begins with eight bytes, "gomxrun\n",
-// and a version of four bytes. Records follow: the length of the body and its CRC-32C, four bytes
+// files of their own, events-worker-1.gomx and so on. The file begins with the eight bytes
+// "gomxrun\n" and a version of four bytes. Records follow: the length of the body and its CRC-32C, four bytes
 // each, least significant byte first, then the body, whose first byte is the record's kind.
 // Readers skip kinds that they do not know, and every version reads the files of older ones.
 //

@@ -21,7 +21,7 @@ type kind byte
 
 const (
 	kindBegin     kind = iota + 1 // a process begins to write: JSON of Begin
-	kindTag                       // name of a curve or histogram; its number is its place among the tags of the process
+	kindTag                       // name of a curve; its number is its place among the names
 	kindScalars                   // step, time, pairs of tag and value
 	kindHistogram                 // step, time, tag, statistics and counts
 	kindNote                      // everything else: name, step, time, JSON
@@ -29,8 +29,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// beginFrame appends an empty frame of a kind. The caller appends the body, then calls endFrame with
-// the length that b had before.
+// beginFrame appends an empty frame of a kind. The caller appends the body, then calls endFrame
+// with the length that b had before.
 func beginFrame(b []byte, k kind) []byte {
 	return append(b, 0, 0, 0, 0, 0, 0, 0, 0, byte(k))
 }

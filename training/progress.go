@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"gomx/device"
+
 	"github.com/mattn/go-isatty"
 	"github.com/schollz/progressbar/v3"
 )
@@ -63,7 +65,12 @@ func (c *clock) Batch(b *BatchEnd) {
 	for _, v := range b.Scores() {
 		line += fmt.Sprintf("\t%s=%f", v.Name, v.Value)
 	}
-	fmt.Fprintln(c.w, line)
+	if left := c.batches - b.Batch - 1; c.batches > 0 {
+		each := passed.Seconds() * float64(b.Samples) / float64(c.seen)
+		line += "\tETA: " + (time.Duration(float64(left) * each * float64(time.Second))).Round(
+			time.Second).String()
+	}
+	fmt.Fprintf(c.w, "%s\tMemory: %s\n", line, memory())
 	c.seen, c.last = 0, now
 }
 
@@ -154,11 +161,17 @@ func (p *bar) Batch(b *BatchEnd) {
 			progressbar.OptionClearOnFinish())
 	}
 	if now := time.Now(); now.Sub(p.scored) >= scoresEvery {
-		p.bar.Describe(p.title(b.Epoch) + "  " + b.Scores().String())
+		p.bar.Describe(fmt.Sprintf("%s  %s  %s", p.title(b.Epoch), b.Scores(), memory()))
 		p.scored = now
 	}
 	// A bar that cannot be drawn is no reason to end training.
 	_ = p.bar.Add(b.Samples)
+}
+
+// memory describes the memory in use on the processor.
+func memory() string {
+	u := device.Usage(device.CPU())
+	return fmt.Sprintf("%.0f MiB", float64(u.Total())/(1<<20))
 }
 
 func (p *bar) title(epoch int) string { return fmt.Sprintf("epoch %d/%d", epoch+1, p.epochs) }

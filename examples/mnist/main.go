@@ -120,6 +120,7 @@ func run(ctx context.Context, o options) error {
 		module.Metric(metric.Composite(metric.Accuracy(), metric.CrossEntropy())),
 		module.Store(o.store, kvstore.Staleness(o.staleness)),
 		module.Checkpoint(prefix, module.KeepLast(3)),
+		module.Record(o.out), // gomx board shows it
 		module.Progress(os.Stderr))
 	if err != nil {
 		return err

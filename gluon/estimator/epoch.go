@@ -37,10 +37,17 @@ func (f *fitting) epoch() error {
 	pending, since := group{}, 0
 	for b, err := range f.train.Batches(f.ctx) {
 		if err == nil {
+			err = f.before()
+		}
+		if err == nil {
 			err = recovering(func() error { return f.batch(b, &pending) })
 		}
 		if err == nil {
+			f.log.Step.Number, f.log.Step.Rate = f.batches()+1, f.trainer.LearningRate()
 			err = f.log.Batch(p.Epoch, p.Batch, b.Size)
+		}
+		if err == nil {
+			err = f.recorded(b)
 		}
 		if err != nil {
 			return fmt.Errorf("batch %d: %w", p.Batch, err)
@@ -49,6 +56,9 @@ func (f *fitting) epoch() error {
 		since++
 		if n := f.config.save.batches; n > 0 && since >= n && pending.batches == 0 {
 			since, p.Time = 0, time.Since(start)
+			if err := f.log.Record.Flush(); err != nil {
+				return err
+			}
 			if err := f.resumed.Save(); err != nil {
 				return err
 			}
@@ -173,6 +183,7 @@ func (f *fitting) finish(end *EpochEnd) error {
 		end.Validation = s
 	}
 	f.log.Add(end)
+	f.recordMatrix()
 	if err := f.checkpoint(end.Epoch + 1); err != nil {
 		return err
 	}
@@ -182,6 +193,9 @@ func (f *fitting) finish(end *EpochEnd) error {
 	}
 	f.place = place{Epoch: end.Epoch + 1, Saved: f.place.Saved}
 	if f.resumed != nil {
+		if err := f.log.Record.Flush(); err != nil {
+			return err
+		}
 		if err := f.resumed.Save(); err != nil {
 			return err
 		}

@@ -53,6 +53,7 @@ type fitting struct {
 	log     training.Log
 	history training.History
 	place   place
+	drawn   bool       // the network's graph has been recorded
 	resumed *gluon.Run // nil: without Resume
 }
 
@@ -81,6 +82,10 @@ func (f *fitting) run() (err error) {
 		return err
 	}
 	f.begin()
+	if err := f.openRecord(); err != nil {
+		return err
+	}
+	defer func() { err = f.closeRecord(err) }()
 	for f.place.Epoch < f.config.epochs {
 		done, err := f.stopped()
 		if err != nil || done {

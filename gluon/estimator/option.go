@@ -11,6 +11,8 @@ import (
 	"gomx/metric"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
+	"gomx/runs"
+	"gomx/trainer"
 	"gomx/training"
 )
 
@@ -55,6 +57,7 @@ type saveConfig struct {
 	states      bool
 	resume      string // prefix; empty: none
 	batches     int    // of EveryBatches
+	record      trainer.Recording
 }
 
 type config struct {
@@ -202,6 +205,26 @@ func Speedometer(w io.Writer, every int) Option {
 		c.report = append(c.report, func(int) training.Reporter {
 			return training.NewSpeedometer(w, every)
 		})
+	}
+}
+
+// Record records the training in a folder such as runs/net, which gomx board shows: scores, speed,
+// memory and learning rate of every batch, scores of epochs, the trace of one step, the events of a
+// job, and a confusion matrix if a metric is or has one. The network's graph is recorded if it has been
+// hybridized. Options of package runs add histograms, files for TensorBoard, and hyper-parameters.
+// Resume continues the run. In a job each worker has a file of its own in the folder.
+func Record(dir string, opts ...runs.Option) Option {
+	return func(c *config) {
+		c.want(dir != "", "Record with an empty folder, want one such as runs/net")
+		c.save.record = trainer.Recording{Dir: dir, Options: opts}
+	}
+}
+
+// RecordTo is Record for a run that the program has opened. Fit does not close it.
+func RecordTo(r *runs.Run) Option {
+	return func(c *config) {
+		c.want(r != nil, "RecordTo(nil), want an open run")
+		c.save.record = trainer.Recording{Run: r}
 	}
 }
 

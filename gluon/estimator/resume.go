@@ -58,6 +58,11 @@ func (m *measures) Value() (names []string, values []float64) {
 	return append(names, n...), append(values, v...)
 }
 
+// AppendLast implements metric.Recent.
+func (m *measures) AppendLast(list []float64) []float64 {
+	return metric.AppendLast(metric.AppendLast(list, m.user), m.loss)
+}
+
 // Window implements metric.Windowed.
 func (m *measures) Window() (names []string, values []float64) {
 	names, values = metric.Window(m.user)

@@ -1,0 +1,92 @@
+package estimator
+
+import (
+	"errors"
+	"fmt"
+
+	"gomx/dtype"
+	"gomx/gluon/data"
+	"gomx/kvstore"
+	"gomx/metric"
+	"gomx/trainer"
+)
+
+// openRecord begins to record, after the run has been restored.
+func (f *fitting) openRecord() (err error) {
+	c := &f.config
+	f.log.Record, err = c.save.record.Open(trainer.Place{Step: f.batches(), Rank: f.trainer.Rank(),
+		Job: kvstore.JobOf(f.ctx), Devices: f.devices})
+	if f.log.Record == nil {
+		return err
+	}
+	f.log.Record.Run().Hyper(map[string]any{"batch size": f.train.BatchSize(), "epochs": c.epochs,
+		"trainer": f.trainer.String(), "learning rate": f.trainer.LearningRate(),
+		"devices": len(f.devices), "workers": f.trainer.Workers()})
+	return nil
+}
+
+// batches returns the number of batches so far.
+func (f *fitting) batches() int64 {
+	return int64(f.place.Epoch)*int64(f.train.Len()) + int64(f.place.Batch)
+}
+
+// before prepares the record of the next batch.
+func (f *fitting) before() error { return f.log.Record.Before(f.ctx, f.batches()+1) }
+
+// recorded completes the record of a batch: its trace, its histograms and, once, the graph.
+func (f *fitting) recorded(b *data.Batch) error {
+	rec, step := f.log.Record, f.log.Step.Number
+	if rec == nil {
+		return nil
+	}
+	if !f.drawn {
+		f.drawn = true
+		f.draw(b)
+	}
+	if err := rec.After(f.ctx, step); err != nil || !rec.HistogramsDue(step) {
+		return err
+	}
+	for name, p := range f.params.All() {
+		if err := rec.Array("parameter/"+name, step, p.Data()); err != nil {
+			return err
+		}
+		if err := rec.Array("gradient/"+name, step, p.Grad()); err != nil {
+			return err
+		}
+	}
+	rec.Begin() // histograms take no time of the next step
+	return nil
+}
+
+// draw records the graph of a network that has one; others are as good.
+func (f *fitting) draw(b *data.Batch) {
+	s, err := f.net.Symbol()
+	if err != nil {
+		return
+	}
+	shapes := map[string]dtype.Shape{}
+	for i, name := range s.Arguments() {
+		if i < f.config.loss.inputs && i < len(b.Parts) {
+			shapes[name] = b.Parts[i][0].Shape()
+		}
+	}
+	_ = f.log.Record.Network(s, shapes)
+}
+
+// recordMatrix records the confusion matrix of an epoch, if there is one.
+func (f *fitting) recordMatrix() {
+	for _, m := range []metric.Metric{f.config.validMetric, f.config.metric} {
+		if c := metric.FindConfusion(m); c != nil {
+			f.log.Record.Matrix(f.log.Step.Number, c.Matrix())
+			return
+		}
+	}
+}
+
+// closeRecord ends the recording.
+func (f *fitting) closeRecord(err error) error {
+	if e := f.log.Record.Close(err != nil); e != nil {
+		err = errors.Join(err, fmt.Errorf("Record: %w", e))
+	}
+	return err
+}
