@@ -141,6 +141,11 @@ rename-check: deps ## renames a copy of this module, runs tests in it, releases 
 monitor-check: deps ## the alert rules by Prometheus' promtool (apt-get install prometheus)
 	$(GO) test -count=1 -v -run 'Promtool|Rules|Dashboard' ./monitor
 
+.PHONY: board-check
+board-check: deps ## every page of gomx board in Chromium beside a job in which a server is killed (apt-get install chromium fonts-dejavu-core); screenshots in .cache/board
+	@command -v chromium >/dev/null || { echo "no chromium: apt-get install -y chromium fonts-dejavu-core" >&2; exit 1; }
+	$(GO) test -count=1 -v -timeout 20m -run TestBrowser ./board -browser -browser.shots "$(abspath .cache/board)"
+
 tensorboard-check: deps ## event files of runs, read by TensorBoard, which pip installs into .cache
 	@[ -x .cache/tensorboard/bin/python ] || { python3 -m venv .cache/tensorboard && .cache/tensorboard/bin/pip install -q tensorboard; }
 	$(GO) test -count=1 -v -run TensorBoardReads ./runs -tensorboard "$(abspath .cache/tensorboard/bin/python)"

@@ -18,6 +18,9 @@
 //	gomx inspect model.onnx && gomx run model.onnx --input x.npy --save y.npz
 //	# convert models from and to ONNX
 //	gomx convert resnet-symbol.json resnet.onnx --shape data=1,3,224,224
+//	# show runs and jobs on a web page; print a table of a program's operators
+//	gomx board runs
+//	gomx profile -- ./program
 //	gomx version
 //
 // Every command prints its documentation with --help. Exit codes: 0 success, 1 failure, 2 wrong

@@ -34,7 +34,7 @@ func TestHelpTexts(t *testing.T) {
 			t.Errorf("%s: short text %q, want a capital letter and no full stop", cmd.CommandPath(),
 				cmd.Short)
 		}
-		if cmd.HasParent() && cmd.Example == "" {
+		if cmd.HasParent() && cmd.Runnable() && cmd.Example == "" {
 			t.Errorf("%s has no example", cmd.CommandPath())
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -99,6 +99,10 @@ func TestExitCodes(t *testing.T) {
 		{"plan lenet --link fast", exitUsage},
 		{"plan lenet --memory 3", exitUsage},
 		{"plan lenet --shape data=0,1,28,28", exitUsage},
+		{"profile", exitUsage},
+		{"profile --by layer -- true", exitUsage},
+		{"board a b", exitUsage},
+		{"board " + missing, exitFailure},
 		{"inspect " + missing, exitFailure},
 		{"im2rec " + missing + " .", exitFailure},
 	} {

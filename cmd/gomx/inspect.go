@@ -59,6 +59,7 @@ These need the shapes of the inputs: give each with --shape.`,
 	}
 	graph.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the output: text or json")
+	jsonFlag(cmd, &output)
 	return cmd
 }
 

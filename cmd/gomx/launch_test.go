@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
+	if os.Getenv(profiledPlay) != "" {
+		playProfiled()
+	}
 	os.Exit(m.Run())
 }
 

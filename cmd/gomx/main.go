@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"gomx/cmd/gomx/fault"
+	"gomx/cmd/gomx/profiling"
+	"gomx/cmd/gomx/topics"
+	"gomx/cmd/gomx/web"
 	"gomx/device"
 	"gomx/kvstore/transport/zmq"
 	"gomx/launch"
@@ -36,8 +41,8 @@ func main() {
 	defer stop()
 	log := newLogger(os.Stderr)
 	op.NoticesTo(func(text string) { log.Warn().Msg(text) })
-	if err := root(log).ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "gomx:", err)
+	if cmd, err := root(log).ExecuteContextC(ctx); err != nil {
+		fault.Report(os.Stderr, err, fault.HintOf(cmd, err, exitCode(err) == exitUsage))
 		os.Exit(exitCode(err))
 	}
 }
@@ -99,7 +104,9 @@ func root(log zerolog.Logger) *cobra.Command {
 		memoryCommand(),
 		platformCommand(), stalenessCommand(), sparseTrainCommand(), devicesCommand(), zooCommand(),
 		convertCommand(), quantizeCommand(), runCommand())
-	cmd.AddCommand(planCommand(), planNodeCommand())
+	cmd.AddCommand(planCommand(), planNodeCommand(), web.Command(), profiling.Command())
+	cmd.AddCommand(topics.Commands()...)
+	topics.Complete(cmd)
 	return cmd
 }
 
@@ -130,12 +137,20 @@ func exactArgs(n int) cobra.PositionalArgs {
 const version = "0.1.0"
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version, the kernels in the binary, their number of cores and the processor",
 		Example: "  gomx version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"version": version,
+					"revision": strings.Trim(revision(), " ()"), "go": runtime.Version(),
+					"os": runtime.GOOS, "arch": runtime.GOARCH,
+					"tier": device.MaxTier().String(), "cores": device.Cores(),
+					"processor": device.Processor(), "zeromq": zmq.Version()})
+			}
 			fmt.Fprintf(cmd.OutOrStdout(),
 				"gomx %s%s, %s %s/%s, kernels up to tier %v, %d cores of %s, %s\n",
 				version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
@@ -143,6 +158,16 @@ func versionCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// jsonFlag adds the flag --json to a command whose form of output is in a variable.
+func jsonFlag(cmd *cobra.Command, output *string) {
+	cmd.Flags().BoolFunc("json", "print JSON, as -o json does", func(string) error {
+		*output = "json"
+		return nil
+	})
 }
 
 // revision returns the commit of the source tree, or "" where Go did not record it.

@@ -57,6 +57,7 @@ it lists their folders and ends.`,
 	cmd.Flags().DurationVar(&f.every, "every", time.Second, "time between two tables")
 	cmd.Flags().BoolVar(&f.once, "once", false, "print one table and end")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "form of the output: table or json")
+	jsonFlag(cmd, &f.output)
 	return cmd
 }
 

@@ -1,0 +1,2 @@
+// Package web is the command `gomx board`, which serves the page of package board.
+package web
