@@ -43,7 +43,8 @@ func process(t *testing.T, args ...string) (stderr string, code int) {
 	return errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestErrorsAreText wants the error of a command as one line of text, and the documented exit code.
+// TestErrorsAreText wants the error of a command as one line of text, with another line if there is
+// a hint, and the documented exit code.
 func TestErrorsAreText(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -65,6 +66,9 @@ func TestErrorsAreText(t *testing.T) {
 	} {
 		stderr, code := process(t, strings.Fields(c.args)...)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if n := len(lines); n > 1 && strings.HasPrefix(lines[n-1], "hint: ") {
+			lines = lines[:n-1]
+		}
 		if last := lines[len(lines)-1]; code != c.code || !strings.HasPrefix(last, c.want) {
 			t.Errorf("gomx %s: exit code %d and %q, want %d and %q", c.args, code, stderr, c.code,
 				c.want)
