@@ -154,7 +154,7 @@ func (r *epochRun) batch(ctx context.Context, b *dataio.Batch, n int) error {
 	if err := r.log.Batch(r.epoch, n, r.train.BatchSize()); err != nil {
 		return err
 	}
-	return r.recorded(ctx)
+	return recorded(ctx, r.fitting)
 }
 
 // next returns the next batch, nil when the epoch has no more for this worker.

@@ -41,7 +41,7 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 		if closeErr := f.leave(ctx, err != nil); err == nil {
 			err = closeErr
 		}
-		err = f.closeRecord(err)
+		err = closeRecord(f, err)
 	}()
 	epoch := f.config.begin
 	err = f.run(ctx, &epoch)
@@ -158,7 +158,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 			f.log.Report(r(batches))
 		}
 	}
-	return prefixed(f.openRecord(ctx))
+	return prefixed(openRecord(ctx, f))
 }
 
 // optimize is InitOptimizer for Fit: states that LoadStates has given to an optimizer of the same
@@ -216,7 +216,7 @@ func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
 		f.scored++
 	}
 	f.log.Add(end)
-	f.recordMatrix()
+	recordMatrix(f)
 	if err := f.save(ctx, end.Epoch); err != nil {
 		return err
 	}
