@@ -44,6 +44,11 @@ read the model that onnxruntime's static quantization makes of the one that gomx
 comment before each line has the speed of fixed loops in the processor's units at that moment.
 --match chooses lines, such as resnet50_v1.bs1. or int8.
 
+The suite onnx runs the models of Python packages, ResNet-50, MobileNetV2 and BERT-base for batches of
+1 and 8 in float32, and compares ONNX Runtime (ort) and OpenVINO, one call of each after the other. The
+peers compare their outputs with those of gomx before they are measured. "make onnx-wheels" installs
+the packages.
+
 The suite sparse-train trains a linear classifier and a factorization machine with a million
 features on three workers and two servers, in gomx and in mxnet, in step and asynchronously. Its
 lines linear and fm compare the faster of both stores; lines that end in .memory have the resident
@@ -66,6 +71,7 @@ line below 0.93 is measured once more at the end, alone.`,
 			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n" +
 			"  gomx bench attention --peer torch=PYTHON --peer ort=PYTHON\n" +
 			"  gomx bench narrow --match resnet50_v1.bs1. --peer openvino=PYTHON,ort=PYTHON\n" +
+			"  gomx bench onnx --peer ort=PYTHON --peer openvino=PYTHON --match resnet50\n" +
 			"  gomx bench convnets --against ./gomx-old\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 " +
 			"--docs docs",
@@ -96,6 +102,8 @@ line below 0.93 is measured once more at the end, alone.`,
 		"contain it")
 	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suites platforms and "+
 		"staleness update")
+	f.StringVar(&c.Models, "models", ".cache/onnx-wheels/models",
+		"folder of the Python packages whose models the suite onnx measures")
 	f.StringVar(&on, "device", "cpu", "device of the suite convnets, for example cuda or cuda(1)")
 	f.StringVar(&c.Precision, "precision", "float32",
 		"number format of the suite convnets: float32, tf32, float16 or bfloat16")

@@ -88,6 +88,7 @@ func Suites() []Suite {
 			variants: byThreads, floor: 0.9},
 		{Name: "attention", run: runAttention},
 		{Name: "narrow", run: runNarrow},
+		{Name: "onnx", run: runONNX},
 		{Name: "sparse-train", run: runSparseTrain},
 		{Name: "platforms", run: runPlatforms},
 		{Name: "staleness", run: runStaleness},
@@ -107,6 +108,8 @@ type Config struct {
 	Against string
 	// Docs is the folder of the pages that the suites platforms and staleness update; empty: none.
 	Docs string
+	// Models is the folder of the Python packages whose models the suite onnx measures.
+	Models string
 	// Device is the device of the suite convnets, and Precision its number format there: float32,
 	// tf32, float16 or bfloat16. Streams and Replay are the module's options.
 	Device    device.Device
