@@ -33,8 +33,8 @@ type onnxInput struct {
 	typ       dtype.Type
 }
 
-// onnxModel is a model of the suite: a file below the folder of Python packages, or a network of the
-// zoo that is exported.
+// onnxModel is a model of the suite: a file below the folder of Python packages, or a network of
+// the zoo that is exported.
 type onnxModel struct {
 	name, path string
 	inputs     []onnxInput
@@ -222,7 +222,8 @@ func putArray(ctx context.Context, z *npy.ZipWriter, name string, shape dtype.Sh
 }
 
 // runONNX measures models of ONNX in gomx and in the peers, call by call in turn. Each peer first
-// compares its outputs with those of gomx.
+// compares its outputs with those of gomx. A peer that cannot load a model is left out of its
+// lines, which a comment says.
 func runONNX(ctx context.Context, c *Config) error {
 	ps, err := newPrograms()
 	if err != nil {
@@ -285,7 +286,7 @@ func (m onnxModel) alternate(ctx context.Context, c *Config, dir, name string, b
 	}
 	defer trim()
 	defer one.model.Close()
-	r := &result{by: map[string]float64{}}
+	r, refused := &result{by: map[string]float64{}}, map[string]bool{}
 	for range c.Rounds {
 		begin := time.Now()
 		for i := 0; i < onnxCalls || time.Since(begin) < onnxTime; i++ {
@@ -299,7 +300,15 @@ func (m onnxModel) alternate(ctx context.Context, c *Config, dir, name string, b
 				o.Array.Close()
 			}
 			for _, p := range c.Peers {
+				if refused[p.Name] {
+					continue
+				}
 				v, err := sessions[p.Name].ask(ctx, name)
+				if err != nil && strings.Contains(err.Error(), "cannot load the model") {
+					fmt.Fprintf(c.Out, "# %s: %v\n", p.Name, err)
+					refused[p.Name] = true
+					continue
+				}
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", p.Name, err)
 				}

@@ -37,7 +37,10 @@ def prepare(line):
     text = open("%s/%s.txt" % (folder, line)).read().split("\n")
     arrays = np.load("%s/%s.npz" % (folder, line))
     inputs = {k[3:]: arrays[k] for k in arrays.files if k.startswith("in:")}
-    call = (ort_call if peer == "ort" else openvino_call)(text[0], inputs)
+    try:
+        call = (ort_call if peer == "ort" else openvino_call)(text[0], inputs)
+    except Exception as e:
+        raise ValueError("cannot load the model: %s" % " ".join(str(e).split())[:200])
     outputs = call()
     for i, got in enumerate(outputs):
         want = arrays["out:%d" % i]
