@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the tests of GPUs on the strict imitation of the driver, see device/cuda/imitation: planted
-# faults, every operator, small networks, module's tests and training, with several seeds. It needs
-# what check.sh needs, and keeps files in the same folder.
-#	SEEDS="1 2 3" device/cuda/strict.sh
+# faults, every operator, small networks, module's tests and training, with several seeds; and once
+# every operator on the PTX that NVIDIA's compiler makes of the kernels. It needs what check.sh needs,
+# and keeps files in the same folder.
+#	SEEDS="1 2 3" NO_PTX=1 device/cuda/strict.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 GO=${GO:-go}
@@ -30,12 +31,27 @@ build() { # arguments: packages
 tests() { # arguments: package, arguments of its tests
 	local p=$1
 	shift
-	(cd "$p" && LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" "$bin/$p/run.test" -test.timeout 30m "$@") ||
-		{ echo "cuda-strict: $p failed with GX_FAKE_SEED=$GX_FAKE_SEED" >&2; exit 1; }
+	(cd "$p" && LD_LIBRARY_PATH="$libraries" "$bin/$p/run.test" -test.timeout 30m "$@") ||
+		{ echo "cuda-strict: $p failed with GX_FAKE_SEED=${GX_FAKE_SEED:-} GX_FAKE_PTX=${GX_FAKE_PTX:-}" >&2; exit 1; }
 }
 
 ops=$(cd op && for d in */; do if ls "$d"*_cuda.go >/dev/null 2>&1 && ls "$d"*_test.go >/dev/null 2>&1; then echo "op/${d%/}"; fi; done)
-build device/cuda $ops symbol module ndarray kvstore internal/conformance
+build device/cuda/imitation device/cuda $ops symbol module ndarray kvstore internal/conformance
+# NVIDIA's compiler writes PTX for the imitation, which interprets it. Its folder has no other
+# compiler and no libraries of layers, so that our own kernels run.
+if [ -e "$CACHE/nvrtc/done" ] && [ -z "${NO_PTX:-}" ]; then
+	start=$SECONDS
+	mkdir -p "$CACHE/fakeptx"
+	cp "$CACHE/fake/libcuda.so.1" "$CACHE/fakeptx/"
+	libraries="$CACHE/fakeptx:$CACHE/nvrtc/nvidia/cuda_nvrtc/lib"
+	export GX_FAKE_PTX=1 XDG_CACHE_HOME="$CACHE/ptx"
+	for p in device/cuda/imitation device/cuda $ops; do tests "$p" -test.skip 'TestCompile|Planted'; done
+	tests internal/conformance -test.run 'TestOps$' -device cuda
+	unset GX_FAKE_PTX
+	export XDG_CACHE_HOME="$CACHE/$kept"
+	printf 'cuda-strict: PTX of NVRTC passed in %d s\n' $((SECONDS - start))
+fi
+libraries="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn"
 for seed in $SEEDS; do
 	export GX_FAKE_SEED=$seed
 	start=$SECONDS

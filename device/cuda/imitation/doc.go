@@ -10,6 +10,11 @@
 // them. Kernels are checked in processes that start with a seed in the environment variable
 // GX_FAKE_SEED, because the imitated compiler adds the checks.
 //
+// The imitation runs kernels in one of two ways. Its own compiler makes code for the processor. If
+// the environment variable GX_FAKE_PTX is set, and NVIDIA's compiler is found instead, the device
+// has a compute capability that the compiler does not know, so it writes PTX, which the imitation
+// interprets: a check of the code that NVIDIA's compiler makes of the kernels.
+//
 // A violation ends the process with a message on the standard error, unless [Collect] has been
 // called. The functions do nothing on a machine with another driver, or without the tag cuda.
 package imitation

@@ -32,6 +32,8 @@ void gx_break(int code) { ((void (*)(int))symbol("gx_fake_break"))(code); }
 
 long gx_calls(const char *call) { return ((long (*)(const char *))symbol("gx_fake_calls"))(call); }
 
+int gx_decode(const char *text) { return ((int (*)(const char *))symbol("gx_fake_decode"))(text); }
+
 static void *bare(void *event) {
 	int (*sync)(void *) = (int (*)(void *))symbol("cuEventSynchronize");
 	return (void *)(long)sync(event);

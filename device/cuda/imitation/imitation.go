@@ -76,6 +76,16 @@ func BareWait(event unsafe.Pointer) int {
 	return int(C.gx_bare_wait(event))
 }
 
+// DecodesPTX reports whether a text is PTX that the imitation's interpreter knows.
+func DecodesPTX(text string) bool {
+	if !Present() {
+		return false
+	}
+	s := C.CString(text)
+	defer C.free(unsafe.Pointer(s))
+	return C.gx_decode(s) != 0
+}
+
 // names holds the C strings of the names of calls, which are few.
 var names = map[string]*C.char{}
 

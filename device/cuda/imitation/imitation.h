@@ -16,6 +16,8 @@ void gx_fail(const char *call, long nth, int code);
 void gx_break(int code);
 long gx_calls(const char *call);
 
+int gx_decode(const char *text); // PTX that the interpreter knows
+
 // gx_bare_wait waits for an event on a thread without a context and returns the driver's code.
 int gx_bare_wait(void *event);
 

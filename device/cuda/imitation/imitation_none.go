@@ -28,6 +28,9 @@ func Break(int) {}
 // Calls returns the number of calls of a function of the driver so far, 0 without the imitation.
 func Calls(string) int { return 0 }
 
+// DecodesPTX reports whether a text is PTX that the imitation's interpreter knows.
+func DecodesPTX(string) bool { return false }
+
 // BareWait waits for an event of the driver on a thread without a context, and returns the driver's
 // code.
 func BareWait(unsafe.Pointer) int { return 0 }
