@@ -12,9 +12,9 @@ import (
 
 // Reduction folds the marked axes of an operand.
 type Reduction struct {
-	thread, block, join *cuda.Function
-	args                reduceArgs
-	partBytes           int
+	thread, block, columns, join *cuda.Function
+	args                         reduceArgs
+	partBytes                    int
 }
 
 // reduceArgs is the parameter of the kernels in reduce.cu.
@@ -33,6 +33,9 @@ const (
 	threadSize = 64   // elements up to which it does
 	chunkSize  = 8192 // elements of a chunk
 	mostChunks = 256
+	columns    = 32  // adjacent outputs that a block of reduce.cu folds together
+	columnRows = 256 // smallest number of rows of a chunk of columns
+	fullBlocks = 512 // number of blocks that keeps a device busy
 )
 
 // NewReduction prepares the fold called name of the marked axes of an operand; the result is
@@ -52,6 +55,15 @@ func NewReduction(name string, t dtype.Type, shape dtype.Shape, mask []bool,
 	case r.args.outs >= threadOuts && r.args.sk[max(r.args.nk-1, 0)] == 1 ||
 		r.args.size <= threadSize:
 		r.thread = cuda.Func("reduce", name+"_thread", t)
+		return r, nil
+	case r.args.outs >= columns/2 && r.args.sk[max(r.args.nk-1, 0)] == 1:
+		r.columns = cuda.Func("reduce", name+"_columns", t)
+		tiles := (r.args.outs + columns - 1) / columns
+		r.args.chunks = max(min(r.args.size/columnRows, fullBlocks/tiles, mostChunks), 1)
+		if r.args.chunks > 1 {
+			r.partBytes = 8 * r.args.outs * r.args.chunks
+			r.join = cuda.Func("reduce", name+"_join", t)
+		}
 		return r, nil
 	case r.args.outs < mostChunks && r.args.size > chunkSize:
 		r.args.chunks = min((r.args.size+chunkSize-1)/chunkSize, mostChunks)
@@ -92,11 +104,15 @@ func (r *Reduction) Run(q *cuda.Queue, out, in, scratch unsafe.Pointer) error {
 	if r.thread != nil {
 		return cuda.LaunchWith(q, r.thread, q.Each(args.outs), &args)
 	}
-	if err := cuda.LaunchWith(q, r.block, cuda.Grid{X: min(args.outs*args.chunks, 1<<20), Y: 1,
-		Threads: 256}, &args); err != nil || r.join == nil {
+	f, blocks := r.block, args.outs*args.chunks
+	if r.columns != nil {
+		f, blocks = r.columns, (args.outs+columns-1)/columns*args.chunks
+	}
+	if err := cuda.LaunchWith(q, f, cuda.Grid{X: min(blocks, 1<<20), Y: 1, Threads: 256},
+		&args); err != nil || r.join == nil {
 		return err
 	}
-	return cuda.LaunchWith(q, r.join, cuda.Grid{X: args.outs, Y: 1, Threads: 256}, &args)
+	return cuda.LaunchWith(q, r.join, LaneGrid(args.outs, args.chunks), &args)
 }
 
 // CUDAReduce prepares a fold of input 0 to output 0.

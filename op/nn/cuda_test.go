@@ -43,3 +43,14 @@ func TestCUDALibraryDeclines(t *testing.T) {
 		In:     []op.Tensor{rows, vector(2), vector(3), vector(4), vector(5)}, Const: []int{3, 4},
 		NoDiff: true})
 }
+
+// TestCUDAColumnsOfRows has layers whose parameters' gradients add columns, in one chunk and in
+// several.
+func TestCUDAColumnsOfRows(t *testing.T) {
+	for _, shape := range [][]int{{3, 17}, {300, 40}, {7, 30, 65}} {
+		n := shape[len(shape)-1]
+		optest.Run(t, nn.LayerNorm.Op, optest.Case{In: []op.Tensor{
+			optest.Random(1, -1, 1, shape...), optest.Random(2, 0.5, 1, n),
+			optest.Random(3, -1, 1, n)}, NoDiff: true})
+	}
+}

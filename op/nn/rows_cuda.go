@@ -47,14 +47,18 @@ func rowsCUDA[P any](h, grad op.Handle[P], layout func(P, dtype.Shape) rowsArgs)
 		if fixed.perGroup > 0 {
 			count = fixed.perGroup
 		}
-		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		columns := newRowColumns(&fixed, t)
+		return attach.OnQueue(columns.scratch(), func(q *cuda.Queue, c *op.Call) error {
 			args := fixed
 			args.dy, args.x, args.gamma, args.mean, args.std = c.In[0].Data, c.In[1].Data,
 				c.In[2].Data, c.In[3].Data, c.In[4].Data
 			args.out, args.dgamma, args.dbeta = c.Out[0].Data, c.Out[1].Data, c.Out[2].Data
 			if args.dgamma != nil || args.dbeta != nil { // before out, which may lie over dy or x
-				if err := cuda.LaunchWith(q, params, attach.LaneGrid(count, size/max(count, 1)),
-					&args); err != nil {
+				err := columns.run(q, &args, c.Scratch)
+				if columns == nil {
+					err = cuda.LaunchWith(q, params, attach.LaneGrid(count, size/max(count, 1)), &args)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -64,4 +68,50 @@ func rowsCUDA[P any](h, grad op.Handle[P], layout func(P, dtype.Shape) rowsArgs)
 			return cuda.LaunchWith(q, data, attach.LaneGrid(args.groups, args.n), &args)
 		})
 	})
+}
+
+// rowColumns computes the gradients of parameters where every column of contiguous rows has its own,
+// as in layer norm over the last axis. A nil one does nothing.
+type rowColumns struct {
+	sums, join *cuda.Function
+	chunks, n  int
+}
+
+// columnArgs is the parameter of rows_param_columns and rows_param_join in rows.cu.
+type columnArgs struct {
+	rowsArgs
+	part   unsafe.Pointer
+	chunks int
+}
+
+// newRowColumns returns nil where columns are not contiguous or rows are few.
+func newRowColumns(k *rowsArgs, t dtype.Type) *rowColumns {
+	const width, rows, blocks = 32, 64, 512 // columns of a block, rows of a chunk, blocks at most
+	if k.inner != 1 || k.perGroup > 0 || k.n < width/2 || k.groups < 2 {
+		return nil
+	}
+	tiles := (k.n + width - 1) / width
+	return &rowColumns{cuda.Func("rows", "rows_param_columns", t),
+		cuda.Func("rows", "rows_param_join", t), max(min(k.groups/rows, blocks/tiles), 1), k.n}
+}
+
+// scratch returns the size of the sums in bytes.
+func (r *rowColumns) scratch() int {
+	if r == nil {
+		return 0
+	}
+	return 2 * 8 * r.chunks * r.n
+}
+
+// run puts the gradients of the parameters on q.
+func (r *rowColumns) run(q *cuda.Queue, k *rowsArgs, scratch unsafe.Pointer) error {
+	if r == nil {
+		return nil
+	}
+	args := columnArgs{*k, scratch, r.chunks}
+	if err := cuda.LaunchWith(q, r.sums, cuda.Grid{X: (r.n + 31) / 32 * r.chunks, Y: 1,
+		Threads: 256}, &args); err != nil {
+		return err
+	}
+	return cuda.LaunchWith(q, r.join, q.Each(r.n), &args)
 }

@@ -11,6 +11,8 @@ struct Reduce {
 	Int nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES];
 };
 
+const int COLUMNS = 32; // outputs of a block that reads rows of neighbours
+
 template <class F> __device__ inline void finish(const Reduce &k, Int o, A v) {
 	if (GX_FLOATS) v *= (A)k.scale;
 	put(k.out, o, v);
@@ -44,6 +46,31 @@ template <class F> __device__ inline void finish(const Reduce &k, Int o, A v) {
 			if (threadIdx.x == 0) { \
 				if (k.chunks == 1) finish<Fold>(k, o, v); \
 				else k.part[b] = v; \
+			} \
+		} \
+	} \
+	KERNEL(name##_columns, Reduce) { /* COLUMNS adjacent outputs and a chunk per block */ \
+		__shared__ A buf[BLOCK]; \
+		Int chunk = (k.size + k.chunks - 1) / k.chunks, tiles = (k.outs + COLUMNS - 1) / COLUMNS; \
+		int x = threadIdx.x % COLUMNS, y = threadIdx.x / COLUMNS, rows = blockDim.x / COLUMNS; \
+		for (Int b = blockIdx.x; b < tiles * k.chunks; b += gridDim.x) { \
+			Int o = b / k.chunks * COLUMNS + x, from = b % k.chunks * chunk, to = from + chunk < k.size ? from + chunk : k.size; \
+			A v = (A)(init); \
+			Fold fold; \
+			if (o < k.outs) { \
+				const T *p = k.in + at(o, k.nk, k.dk, k.sk); \
+				for (Int r = from + y; r < to; r += rows) { \
+					A x = get(p, at(r, k.nr, k.dr, k.sr)); \
+					v = fold(v, (A)(value)); \
+				} \
+			} \
+			__syncthreads(); \
+			buf[threadIdx.x] = v; \
+			__syncthreads(); \
+			if (y == 0 && o < k.outs) { \
+				for (int j = 1; j < rows; j++) v = fold(v, buf[j * COLUMNS + x]); \
+				if (k.chunks == 1) finish<Fold>(k, o, v); \
+				else k.part[o * k.chunks + b % k.chunks] = v; \
 			} \
 		} \
 	} \

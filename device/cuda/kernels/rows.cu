@@ -74,3 +74,47 @@ KERNEL(rows_param_grad, Rows) {
 		}
 	}
 }
+
+// The gradients of gamma and beta where rows are contiguous and every column has a parameter:
+// blocks read rows of COLUMNS neighbours. part holds [chunks][2][n] sums, which rows_param_join
+// adds in order.
+const int COLUMNS = 32;
+struct Columns {
+	Rows k;
+	A *part;
+	Int chunks;
+};
+KERNEL(rows_param_columns, Columns) {
+	__shared__ A buf[2][BLOCK];
+	const Rows &r = k.k;
+	Int chunk = (r.groups + k.chunks - 1) / k.chunks, tiles = (r.n + COLUMNS - 1) / COLUMNS;
+	int x = threadIdx.x % COLUMNS, y = threadIdx.x / COLUMNS, rows = blockDim.x / COLUMNS;
+	for (Int b = blockIdx.x; b < tiles * k.chunks; b += gridDim.x) {
+		Int j = b / k.chunks * COLUMNS + x, part = b % k.chunks, from = part * chunk,
+			to = from + chunk < r.groups ? from + chunk : r.groups;
+		A gamma = 0, beta = 0;
+		if (j < r.n)
+			for (Int g = from + y; g < to; g += rows) {
+				A dy = get(r.dy, g * r.n + j);
+				gamma += dy * (get(r.x, g * r.n + j) - get(r.mean, g)) / get(r.std, g), beta += dy;
+			}
+		__syncthreads();
+		buf[0][threadIdx.x] = gamma, buf[1][threadIdx.x] = beta;
+		__syncthreads();
+		if (y == 0 && j < r.n) {
+			for (int i = 1; i < rows; i++)
+				gamma += buf[0][i * COLUMNS + x], beta += buf[1][i * COLUMNS + x];
+			k.part[(part * 2) * r.n + j] = gamma, k.part[(part * 2 + 1) * r.n + j] = beta;
+		}
+	}
+}
+KERNEL(rows_param_join, Columns) {
+	const Rows &r = k.k;
+	EACH(j, r.n) {
+		A gamma = 0, beta = 0;
+		for (Int c = 0; c < k.chunks; c++)
+			gamma += k.part[c * 2 * r.n + j], beta += k.part[(c * 2 + 1) * r.n + j];
+		if (r.dgamma) put(r.dgamma, j, gamma);
+		if (r.dbeta) put(r.dbeta, j, beta);
+	}
+}

@@ -14,7 +14,7 @@ __device__ inline Int cut(Int i, Int n) { return i < 0 ? 0 : i < n ? i : n; }
 struct Adaptive {
 	T *out;
 	const T *in;
-	Int planes, h, w, oh, ow;
+	Int planes, h, w, oh, ow, centres; // centres is for bilinear samples alone
 };
 KERNEL(adaptive, Adaptive) {
 	EACH(i, k.planes * k.oh * k.ow) {
