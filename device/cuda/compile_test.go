@@ -17,9 +17,35 @@ import (
 var archs = flag.String("archs", "80", "compute capabilities that every kernel is compiled for, "+
 	"separated by commas")
 
+var (
+	pack = flag.String("pack", "", "folder to which TestPack compiles every kernel, for machines "+
+		"without NVRTC")
+	translated = flag.Bool("translated", false, "let TestPack write PTX, for later devices, "+
+		"instead of machine code")
+)
+
+// TestPack compiles every unit into a folder, see pack.sh.
+func TestPack(t *testing.T) {
+	if *pack == "" {
+		t.Skip("no -pack")
+	}
+	each(t, func(u cuda.Unit, arch int) error {
+		return cuda.Pack(*pack, u, arch, *translated)
+	})
+}
+
 // TestCompile translates every unit with the compiler that this machine has, for each architecture
 // asked for. It needs no device.
 func TestCompile(t *testing.T) {
+	each(t, func(u cuda.Unit, arch int) error {
+		_, err := cuda.Compile(u, arch)
+		return err
+	})
+}
+
+// each calls compile for every unit and every architecture of -archs, two at a time.
+func each(t *testing.T, compile func(u cuda.Unit, arch int) error) {
+	t.Helper()
 	units, err := cuda.Units()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +67,7 @@ func TestCompile(t *testing.T) {
 			slots <- struct{}{}
 			go func() {
 				defer func() { <-slots; compiled.Done() }()
-				if _, err := cuda.Compile(u, number); err != nil {
+				if err := compile(u, number); err != nil {
 					t.Error(err)
 				}
 			}()
