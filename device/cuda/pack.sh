@@ -14,9 +14,9 @@ GO=${GO:-go}
 export CACHE=${CACHE:-$PWD/.cache/cuda}
 PACKAGES=${PACKAGES:-device/cuda op/prim op/nn op/rnn op/update module internal/conformance}
 GOLDEN=${GOLDEN:-internal/conformance/testdata/golden}
-ARCHS=${ARCHS:-75,80,86,89,90}
-OLD=${OLD:-70} # by NVRTC 12, which newer versions no longer compile for
-PTX=${PTX:-90}
+ARCHS=${ARCHS-75,80,86,89,90}
+OLD=${OLD-70} # by NVRTC 12, which newer versions no longer compile for
+PTX=${PTX-90}
 
 fetch() { # arguments: folder, then the package for pip to install there
 	[ -e "$CACHE/$1/done" ] && return 0
