@@ -306,8 +306,12 @@ func (s *survivor) Arrive(ctx context.Context) (Group, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		ranks, err := s.survival.ranks(ctx)
 		g := s.Group()
-		if err != nil || g.Round == 0 || g.Note != nil || len(ranks) == 1 {
+		if err != nil {
 			return g, err
+		}
+		if g.Round == 0 || g.Note != nil || len(ranks) == 1 {
+			s.job.driver.do(s.job.ring.Full, nil)
+			return g, nil
 		}
 		for _, r := range ranks {
 			if r == s.Rank() {

@@ -55,9 +55,12 @@ func survivors(t *testing.T, seed uint64) {
 	count := 3
 	for _, rank := range victims {
 		count += 5 + r.IntN(150)
-		eventually(t, fmt.Sprint(count, " batches"), func() bool {
-			return len(e.steps(t)) > count || len(done) > 0
-		})
+		began := time.Now()
+		for len(e.steps(t)) <= count && len(done) == 0 {
+			if time.Sleep(10 * time.Millisecond); time.Since(began) > 40*time.Second {
+				t.Fatalf("%d batches, want %d\n%s", len(e.steps(t)), count, tail(e.out.String(), 80))
+			}
+		}
 		e.hit(t, rank, r)
 		count = len(e.steps(t))
 	}

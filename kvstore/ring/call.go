@@ -124,6 +124,7 @@ func (g *calls) Push(now ps.Time, p PushOp) (uint64, error) {
 		return 0, usage("push", p.Key, "%d bytes and room for %d, want %d", len(p.Value),
 			len(p.Out), k.spec.Total)
 	}
+	g.full = true
 	c := g.newCall(now, "push", k, p.Deadline)
 	c.round, c.priority, c.value, c.out, c.keep = k.done+1, p.Priority, p.Value, p.Out, p.Keep
 	k.call = c

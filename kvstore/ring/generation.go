@@ -35,6 +35,7 @@ type generation struct {
 	// of this process when it entered: it had values, which had had so many rounds
 	live bool
 	held uint64
+	full bool // the program has the values: it has pushed, or said so (Full)
 	// rounds that the job has begun for certain, as the scheduler says; 0: perhaps none
 	begun uint64
 }
@@ -81,11 +82,23 @@ func (g *base) standing() uint64 {
 	return g.low()
 }
 
+// Full says that the program of a worker that has come has the values. Until then, or until its
+// first push, it is no worker that others could go on from, and others do not leave (Leave).
+func (g *Group) Full() { g.full = true }
+
+// alive reports whether this process has values, for its answer to workers that join or leave.
+func (g *base) alive() bool {
+	if g.cfg.Elastic {
+		return g.live || g.joined && g.full
+	}
+	return g.joined
+}
+
 // endGeneration ends all calls, because the view has another group. Rounds that are complete here
 // stay complete: their calls end well, when their memory is back.
 func (g *Group) endGeneration() {
 	if g.joined {
-		g.live, g.held = true, g.low()
+		g.live, g.held = g.live || g.full, g.low()
 	}
 	g.entered, g.err = false, ErrRegrouped
 	for _, c := range slices.Clone(g.open) {

@@ -114,7 +114,7 @@ func (g *joiner) greet() {
 // greeted answers the question of a worker that joins.
 func (g *joiner) greeted(l *link) {
 	m := g.message(wire.TypeGreeting, l)
-	wire.CollectiveStart{Live: g.joined || g.live, Round: g.standing()}.Put(&m)
+	wire.CollectiveStart{Live: g.alive(), Round: g.standing()}.Put(&m)
 	g.send(l, m)
 }
 
