@@ -106,3 +106,52 @@ func checkTable(t *testing.T, r *rand.Rand, typ dtype.Type, rows, n int,
 	look().Backward(nd.FromSlice(given, len(ids), n).AsType(typ))
 	same("gradient of a table, of given numbers", w.Grad(), sums)
 }
+
+// TestSparseComparisons compares sparse arrays with numbers. The result is sparse where zero does not
+// meet the comparison, as in MXNet 1.9.1, and has the values of the dense result.
+func TestSparseComparisons(t *testing.T) {
+	ops := []struct {
+		name   string
+		f      func(a *nd.Array, p nd.ScalarParams) *nd.Array
+		sparse [3]bool // with -1, 0 and 1
+	}{
+		{"equal", nd.EqualScalar, [3]bool{true, false, true}},
+		{"not equal", nd.NotEqualScalar, [3]bool{false, true, false}},
+		{"greater", nd.GreaterScalar, [3]bool{false, true, true}},
+		{"greater equal", nd.GreaterEqualScalar, [3]bool{false, false, true}},
+		{"lesser", nd.LesserScalar, [3]bool{true, true, false}},
+		{"lesser equal", nd.LesserEqualScalar, [3]bool{true, false, false}},
+	}
+	shape := nd.Shape{4, 2}
+	for _, a := range []*nd.Array{
+		nd.RowSparseFromSlices([]float32{1, -1, 0, 2}, []int{0, 2}, shape),
+		nd.CSRFromSlices([]float32{1, -1, 0, 2}, []int{0, 1, 0, 1}, []int{0, 2, 2, 4, 4}, shape)} {
+		for _, o := range ops {
+			for i, v := range []float64{-1, 0, 1} {
+				got := o.f(a, nd.ScalarParams{Scalar: v})
+				want := o.f(a.ToStorage(nd.Dense), nd.ScalarParams{Scalar: v})
+				if stored := got.Storage() == a.Storage(); stored != o.sparse[i] {
+					t.Errorf("%s %v of %v is %v", o.name, v, a.Storage(), got.Storage())
+				}
+				x, err := got.ToStorage(nd.Dense).Float32s()
+				y, err2 := want.Float32s()
+				if err != nil || err2 != nil || !slices.Equal(x, y) {
+					t.Errorf("%s %v of %v: %v, %v, want %v, %v", o.name, v, a.Storage(), x, err, y,
+						err2)
+				}
+			}
+		}
+		for _, typ := range []dtype.Type{dtype.Int32, dtype.Float16} { // which round the number to 0
+			x := a.AsType(typ)
+			for _, v := range []float64{0.5, 1e-9} {
+				got := nd.EqualScalar(x, nd.ScalarParams{Scalar: v}).ToStorage(nd.Dense)
+				want := nd.EqualScalar(x.ToStorage(nd.Dense), nd.ScalarParams{Scalar: v})
+				g, err := got.Float64s()
+				w, err2 := want.Float64s()
+				if err != nil || err2 != nil || !slices.Equal(g, w) {
+					t.Errorf("%v equal %v: %v, %v, want %v, %v", typ, v, g, err, w, err2)
+				}
+			}
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package prim
 
 import (
+	"math"
+
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
 )
@@ -92,6 +95,9 @@ func (r scalar) storeScalar(s *op.Spec[ScalarParams]) {
 	case PlusScalar, MinusScalar:
 	case MulScalar, DivScalar:
 		keeps = op.Always[ScalarParams]
+	case EqualScalar, NotEqualScalar, GreaterScalar, GreaterEqualScalar, LesserScalar,
+		LesserEqualScalar:
+		keeps = r.falseAtZero
 	default:
 		return
 	}
@@ -101,5 +107,18 @@ func (r scalar) storeScalar(s *op.Spec[ScalarParams]) {
 	s.Sparse = func(p ScalarParams, c *op.Call) error {
 		return loop.MapStored(r.function(p, c.In[0].DType), c)
 	}
-	s.GradStorage = op.GradLikeHead[ScalarParams]
+	if r.grad != nil {
+		s.GradStorage = op.GradLikeHead[ScalarParams]
+	}
+}
+
+// falseAtZero reports whether a comparison with a number is false for zero, whatever the element
+// type is that the number is rounded to.
+func (r scalar) falseAtZero(p ScalarParams) bool {
+	for _, v := range []float64{p.Scalar, math.Trunc(p.Scalar), round(dtype.Float16, p.Scalar)} {
+		if r.f.F(0, v) != 0 {
+			return false
+		}
+	}
+	return true
 }
