@@ -95,6 +95,9 @@ type Target struct {
 	Tier    device.Tier // fastest tier of kernels to use
 	Threads int         // most threads of a kernel; 0 means 1
 	Layouts bool        // kernels of the processor may work on arrays in blocked layouts
+	// Wide are the classes of products that compute in float32 on processors although Precision is
+	// bfloat16.
+	Wide device.Products
 
 	// Runner makes programs of graphs inside operators ready to run, which is the work of an
 	// executor. Nil: kernels compute these graphs node by node.

@@ -6,6 +6,7 @@ import (
 
 	"gomx/compile"
 	"gomx/device"
+	"gomx/device/cpu/narrow"
 	"gomx/dtype"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -31,6 +32,9 @@ type Config struct {
 	// float32, which leaves the graph as it is. Arguments, gradients, states and outputs keep their
 	// types; values are converted inside, as Mixed of package graph says.
 	Precision dtype.Type
+	// Products are the classes of products that processors compute in bfloat16 if Precision is that;
+	// the others stay float32. Not given: the choice of package narrow for this processor.
+	Products op.Opt[device.Products]
 	// LossScale scales gradients on their way through layers of a narrow Precision; nil: no
 	// scaling.
 	LossScale *LossScale
@@ -105,6 +109,9 @@ func Bind(n Net, c Config) (ex *Executor, err error) {
 	}
 	if err := c.checkPrecision(); err != nil {
 		return nil, err
+	}
+	if c.Precision == dtype.BFloat16 && !c.Products.IsSet() {
+		c.Products = op.Some(narrow.Chosen().Products)
 	}
 	eng, err := c.engineFor()
 	if err != nil {

@@ -60,6 +60,9 @@ type FuncConfig struct {
 	Without   []string // see Config
 	Recompute float64  // see Config
 	Streams   int      // see Config
+
+	Precision dtype.Type              // see Config
+	Products  op.Opt[device.Products] // see Config
 }
 
 // FuncInput is an argument of the calls.
@@ -128,7 +131,8 @@ func (f *Func) bind() (*Executor, error) {
 	c := Config{Device: f.config.Device, Args: map[string]*nd.Array{}, Aux: map[string]*nd.Array{},
 		Grads: map[string]*nd.Array{}, GradReq: map[string]op.Req{}, DefaultReq: op.ReqNull,
 		NoFusion: f.config.NoFusion, Without: f.config.Without, Recompute: f.config.Recompute,
-		Streams: f.config.Streams, lent: f.lending()}
+		Streams: f.config.Streams, Precision: f.config.Precision, Products: f.config.Products,
+		lent: f.lending()}
 	known := map[string]*nd.Array{}
 	stand := func(name string, shape dtype.Shape, t dtype.Type) *nd.Array {
 		return nd.Placeholder(shape, nd.On(c.Device), nd.As(t), nd.Name(name),

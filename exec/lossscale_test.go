@@ -3,12 +3,14 @@ package exec_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"gomx/device"
 	"gomx/dtype"
 	nd "gomx/ndarray"
+	"gomx/op"
 	sym "gomx/symbol"
 )
 
@@ -90,7 +92,7 @@ func TestMixedPrecision(t *testing.T) {
 		tolerance float64
 	}{{dtype.Float16, 0, 0.02}, {dtype.Float16, 1024, 0.02}, {dtype.BFloat16, 0, 0.15},
 		{dtype.BFloat16, 256, 0.15}} {
-		c := sym.BindConfig{Precision: p.precision}
+		c := sym.BindConfig{Precision: p.precision, Products: op.Some(device.AllProducts)}
 		if p.scale > 0 {
 			c.LossScale = sym.NewLossScale(device.CPU(), p.scale)
 		}
@@ -110,6 +112,36 @@ func TestMixedPrecision(t *testing.T) {
 				t.Errorf("%v, scale %v: gradient of %s differs by %v, want at most %v", p.precision,
 					p.scale, name, d, p.tolerance)
 			}
+		}
+	}
+}
+
+// TestProducts computes in bfloat16 the classes that are asked for: without any, every number is
+// that of float32.
+func TestProducts(t *testing.T) {
+	want, wantGrads := mixedRun(t, mixedNet(), sym.BindConfig{})
+	run := func(p device.Products) ([]float32, map[string][]float32) {
+		return mixedRun(t, mixedNet(), sym.BindConfig{Precision: dtype.BFloat16,
+			Products: op.Some(p)})
+	}
+	got, grads := run(0)
+	if !slices.Equal(got, want) {
+		t.Error("outputs without products in bfloat16 are not those of float32")
+	}
+	for name := range wantGrads {
+		if !slices.Equal(grads[name], wantGrads[name]) {
+			t.Errorf("gradient of %s without products in bfloat16 is not that of float32", name)
+		}
+	}
+	all, _ := run(device.AllProducts)
+	for _, p := range []device.Product{device.Convolutions, device.FewRowProducts} {
+		one, _ := run(device.ProductsOf(p))
+		if slices.Equal(one, want) || slices.Equal(one, all) {
+			t.Errorf("%v alone in bfloat16: the same as all or none", p)
+		}
+		again, _ := run(device.ProductsOf(p))
+		if !slices.Equal(one, again) {
+			t.Errorf("%v in bfloat16: a second run differs", p)
 		}
 	}
 }
@@ -152,7 +184,8 @@ func TestPrecisionInference(t *testing.T) {
 		t.Fatal(err)
 	}
 	narrow, err := net.SimpleBind(sym.BindConfig{Shapes: shapes, Precision: dtype.BFloat16,
-		Args: wide.Args, Aux: wide.Aux})
+		Products: op.Some(device.AllProducts),
+		Args:     wide.Args, Aux: wide.Aux})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func (h *hybrid) compile(in []*nd.Array) (*compiled, error) {
 	cfg := exec.FuncConfig{Engine: eng, Device: dev, Held: map[string]*nd.Array{}, Draws: g.Draws,
 		Stored:   map[string]op.Storage{},
 		NoFusion: h.config.noFusion, Without: h.config.without, Recompute: h.config.recompute,
-		Streams: h.config.streams}
+		Streams: h.config.streams, Precision: h.config.precision, Products: h.config.products}
 	for i, a := range c.inputs {
 		c.record = c.record || a.taped
 		cfg.Train = cfg.Train || a.training

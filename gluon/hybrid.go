@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gomx/device"
+	"gomx/dtype"
 	nd "gomx/ndarray"
 	"gomx/op"
 )
@@ -20,6 +21,8 @@ type hybridConfig struct {
 	without   []string
 	recompute float64
 	streams   int
+	precision dtype.Type // float32: as traced
+	products  op.Opt[device.Products]
 }
 
 // MaxGraphs bounds the number of compiled graphs that a network keeps; the graph that has not been
@@ -42,6 +45,21 @@ func Recompute(share float64) HybridOption { return func(c *hybridConfig) { c.re
 // Streams is the number of queues of a device, at most 4, that branches of the graph run on side by
 // side.
 func Streams(n int) HybridOption { return func(c *hybridConfig) { c.streams = n } }
+
+// MixedPrecision makes layers that are mostly products compute in float16 or bfloat16, as
+// module.MixedPrecision does. Parameters, their gradients, arguments and outputs stay float32, and
+// so do losses, exponentials and sums. Gradients of float16 are not scaled inside: multiply the loss
+// by Trainer.LossScale.
+func MixedPrecision(t dtype.Type) HybridOption {
+	return func(c *hybridConfig) { c.precision = t }
+}
+
+// NarrowProducts sets the classes of products that processors compute in bfloat16 with
+// MixedPrecision; without it, package narrow chooses the classes that this processor computes
+// faster than in float32.
+func NarrowProducts(p device.Products) HybridOption {
+	return func(c *hybridConfig) { c.products = op.Some(p) }
+}
 
 // hybrid is the compiled side of a network.
 type hybrid struct {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loss"
@@ -25,6 +26,9 @@ type Mixed struct {
 	Learned         func(v *op.Node) bool // reports whether the gradient of variable v is wanted
 	// Inside says that Inner operators compute in float32 with bfloat16 operands, as processors do.
 	Inside bool
+	// Wide are the classes of products that compute in float32 although Type is bfloat16, if Inside
+	// is set.
+	Wide device.Products
 	// Kept says that parameters in the narrow type are kept between runs, as inference does.
 	Kept bool
 }
@@ -109,7 +113,7 @@ func (m *mixer) choose(n *op.Node, in []op.Entry) ([]op.Entry, []dtype.Type) {
 		}
 	}
 	precision := n.Op.PrecisionOf(n.Params)
-	if precision == op.Narrow && (narrow || wide) {
+	if precision == op.Narrow && (narrow || wide) && m.narrows(n, in) {
 		list := m.convertAll(n, in, dtype.Float32, m.Type)
 		if types, ok := m.types(n, list); ok {
 			return list, types
@@ -138,6 +142,22 @@ func (m *mixer) choose(n *op.Node, in []op.Entry) ([]op.Entry, []dtype.Type) {
 	}
 	types, _ := m.types(n, in)
 	return in, types
+}
+
+// narrows reports whether a product computes in the narrow type. A depthwise convolution, which does
+// little with each number, does so only where its data have that type.
+func (m *mixer) narrows(n *op.Node, in []op.Entry) bool {
+	if !m.inside() {
+		return true
+	}
+	shapes := make([]dtype.Shape, len(n.In))
+	for k, e := range n.In {
+		if shapes[k] = m.facts.Shapes[e]; !shapes[k].Known() || len(shapes[k]) == 0 {
+			return true
+		}
+	}
+	p := n.Op.ProductOf(n.Params, shapes)
+	return !m.Wide.Has(p) && (p != device.Depthwise || m.facts.Types[in[0]] == m.Type)
 }
 
 // inside reports whether operators between products may keep to bfloat16.

@@ -121,6 +121,7 @@ func (m *Module) bind(b sym.BindConfig, training bool) error {
 // tune sets precision, streams, replay and monitor in b, and makes the module's scaler if there is
 // none.
 func (m *Module) tune(b *sym.BindConfig) (err error) {
+	b.Products = m.config.narrow()
 	b.Precision, b.Streams, b.Replay = m.config.precision, m.config.streams, m.config.replay
 	b.Monitor = m.replicas.monitor
 	if m.trainer.Scaler == nil {

@@ -3,8 +3,11 @@ package module
 import (
 	"fmt"
 
+	"gomx/device"
+	"gomx/device/cpu/narrow"
 	"gomx/dtype"
 	"gomx/kvstore"
+	"gomx/op"
 	sym "gomx/symbol"
 	"gomx/trainer"
 )
@@ -18,6 +21,27 @@ import (
 // while training goes on, unless LossScale says otherwise.
 func MixedPrecision(t dtype.Type) Option {
 	return func(c *config) { c.precision = t }
+}
+
+// NarrowProducts sets the classes of products that processors compute in bfloat16 with
+// MixedPrecision. Without it, package narrow chooses the classes that this processor computes faster
+// than in float32, and the workers of a job take the choice of its scheduler.
+//
+// Results of two choices differ by roundings, so the choice is part of the file of a run: Fit does
+// not go on with Resume or Snapshots under another choice.
+func NarrowProducts(p device.Products) Option {
+	return func(c *config) { c.products = op.Some(p) }
+}
+
+// narrow returns the classes of products in bfloat16, not given in another precision.
+func (c *config) narrow() op.Opt[device.Products] {
+	if c.precision == dtype.BFloat16 && !c.products.IsSet() {
+		c.products = op.Some(narrow.Chosen().Products)
+	}
+	if c.precision != dtype.BFloat16 {
+		return op.Opt[device.Products]{}
+	}
+	return c.products
 }
 
 // Scaling says how the loss scale is found; see trainer.Scaling.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gomx/checkpoint"
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/examples/data"
 	"gomx/initializer"
@@ -62,6 +63,7 @@ func TestMixedPrecisionLearns(t *testing.T) {
 	want, _ := digitsLoss(t)
 	for _, p := range []dtype.Type{dtype.BFloat16, dtype.Float16} {
 		got, m := digitsLoss(t, module.MixedPrecision(p),
+			module.NarrowProducts(device.AllProducts),
 			module.LossScale(module.Scaling{Initial: 128, Window: 10, Max: 512}))
 		t.Logf("%v: %.4f, float32 %.4f", p, got, want)
 		for i := range want {

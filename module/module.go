@@ -11,6 +11,7 @@ import (
 	"gomx/dtype"
 	dataio "gomx/io"
 	nd "gomx/ndarray"
+	"gomx/op"
 	sym "gomx/symbol"
 	"gomx/trainer"
 )
@@ -40,7 +41,8 @@ type config struct {
 	seed    uint64
 	groups  map[string]device.Device
 
-	precision dtype.Type // float32: as composed
+	precision dtype.Type              // float32: as composed
+	products  op.Opt[device.Products] // in bfloat16 on processors
 	scaling   *Scaling
 	streams   int
 	replay    bool

@@ -155,8 +155,8 @@ func (f *fitting) enterPipeline(ctx context.Context) error {
 		s, err := pipeline.Bind(pipeline.StageConfig{Plan: p.plan, Stage: q, Order: p.order(),
 			Micros: p.config.MicroBatches, Facts: facts, Learned: learned, Fed: given.isInput,
 			Bind: sym.BindConfig{Args: shared, Device: m.config.places()[0],
-				Precision: m.config.precision,
-				Guard:     f.config.guard, Seed: m.config.seed + uint64(p.replica)*deviceSeeds}})
+				Precision: m.config.precision, Products: m.config.narrow(),
+				Guard: f.config.guard, Seed: m.config.seed + uint64(p.replica)*deviceSeeds}})
 		if err != nil {
 			return fmt.Errorf("module: %w", err)
 		}

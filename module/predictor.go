@@ -31,3 +31,7 @@ func PredictOn(d device.Device) PredictOption { return predict.On(d) }
 // PredictPrecision is predict.Precision: layers that are mostly products compute in float16 or
 // bfloat16.
 func PredictPrecision(t dtype.Type) PredictOption { return predict.Precision(t) }
+
+// PredictNarrowProducts is predict.NarrowProducts: it sets the classes of products that processors
+// compute in bfloat16.
+func PredictNarrowProducts(p device.Products) PredictOption { return predict.NarrowProducts(p) }

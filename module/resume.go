@@ -191,11 +191,15 @@ func (f *fitting) identity() []trainer.Identity {
 		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.net.params),
 			crc32.ChecksumIEEE(text))
 	}
-	return []trainer.Identity{{Name: "network", Value: network}, m.trainer.OptimizerIdentity(),
+	list := []trainer.Identity{{Name: "network", Value: network}, m.trainer.OptimizerIdentity(),
 		{Name: "seed", Value: fmt.Sprint(m.config.seed)},
 		{Name: "number of devices", Value: fmt.Sprint(len(m.config.places()))},
 		{Name: "precision", Value: m.config.precision.String()},
 		{Name: "validation", Value: fmt.Sprint(f.config.validate != nil)}}
+	if p, ok := m.config.narrow().Get(); ok {
+		list = append(list, trainer.Identity{Name: "products in bfloat16", Value: p.String()})
+	}
+	return list
 }
 
 // takeUp goes on from the file of the run, if there is one.

@@ -32,6 +32,7 @@ type Op struct {
 	grad      func(g *Grad, p any) []Entry
 	flops     func(p any, in, out []dtype.Shape) int64 // nil: as Spec.FLOPs says
 	precision func(p any) Precision
+	product   func(p any, in []dtype.Shape) device.Product
 	neutral   func(p any) bool
 	fill      func(p any) float64 // nil: none
 	draws     func(p any) bool
@@ -158,6 +159,10 @@ func (h Handle[P]) eraseFacts(s *Spec[P]) {
 	o.precision = func(any) Precision { return o.Precision }
 	if s.PrecisionOf != nil {
 		o.precision = func(p any) Precision { return s.PrecisionOf(p.(P)) }
+	}
+	o.product = func(any, []dtype.Shape) device.Product { return device.OtherProducts }
+	if s.Product != nil {
+		o.product = func(p any, in []dtype.Shape) device.Product { return s.Product(p.(P), in) }
 	}
 	o.neutral = func(any) bool { return false }
 	if s.Neutral != nil {

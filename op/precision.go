@@ -1,5 +1,10 @@
 package op
 
+import (
+	"gomx/device"
+	"gomx/dtype"
+)
+
 // Precision says in which floating-point type mixed precision lets an operator compute. The
 // assignment agrees with contrib.amp of MXNet 1.9.1.
 type Precision uint8
@@ -20,3 +25,16 @@ const (
 
 // PrecisionOf returns the precision under the given normalized parameters.
 func (o *Op) PrecisionOf(params any) Precision { return o.precision(params) }
+
+// ProductOf returns the class of a Narrow operator under the given normalized parameters, for inputs
+// of known shapes. Classes of which a processor has no fast kernel in bfloat16 compute in float32.
+func (o *Op) ProductOf(params any, in []dtype.Shape) device.Product { return o.product(params, in) }
+
+// ProductOfRows returns the class of the product of two matrices, of which the first has some
+// number of rows.
+func ProductOfRows(rows int) device.Product {
+	if rows < device.FewRows {
+		return device.FewRowProducts
+	}
+	return device.DenseProducts
+}

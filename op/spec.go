@@ -1,6 +1,9 @@
 package op
 
-import "gomx/dtype"
+import (
+	"gomx/device"
+	"gomx/dtype"
+)
 
 // Role is the purpose of an input. Symbolic functions take Data positionally and create the
 // others as variables named after the node unless they are given.
@@ -92,6 +95,9 @@ type Spec[P any] struct {
 
 	// PrecisionOf is Precision where it depends on parameters; nil: Precision.
 	PrecisionOf func(p P) Precision
+	// Product returns the class of a Narrow operator from the known shapes of its inputs; nil:
+	// device.OtherProducts.
+	Product func(p P, in []dtype.Shape) device.Product
 
 	// Ref is the reference kernel: the plain Go loop that defines the operator and is the oracle
 	// of every other kernel. It serves all dtypes that the operator supports. Required.

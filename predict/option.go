@@ -8,6 +8,7 @@ import (
 	"gomx/checkpoint"
 	"gomx/device"
 	"gomx/dtype"
+	"gomx/op"
 )
 
 // Option configures a Predictor.
@@ -21,6 +22,7 @@ type config struct {
 	kept   int // of ONNX: lists of shapes
 
 	precision dtype.Type
+	products  op.Opt[device.Products]
 }
 
 // Input names an argument that Predict takes and says its shape. Predict takes arrays in the order
@@ -40,6 +42,13 @@ func On(d device.Device) Option { return func(c *config) { c.device = d } }
 // module.MixedPrecision does in training. Parameters are converted once; inputs and outputs keep
 // their types.
 func Precision(t dtype.Type) Option { return func(c *config) { c.precision = t } }
+
+// NarrowProducts sets the classes of products that processors compute in bfloat16, if Precision asks
+// for that; without it, package narrow chooses the classes that this processor computes faster than
+// in float32.
+func NarrowProducts(p device.Products) Option {
+	return func(c *config) { c.products = op.Some(p) }
+}
 
 // check compares inputs and parameters with the symbol.
 func (c *config) check(model *checkpoint.Model) error {

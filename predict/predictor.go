@@ -58,7 +58,7 @@ func New(model *checkpoint.Model, opts ...Option) (p *Predictor, err error) {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
 	ex, err := model.Symbol.SimpleBind(sym.BindConfig{Device: c.device, DefaultReq: op.ReqNull,
-		Shapes: c.shapes, Precision: c.precision,
+		Shapes: c.shapes, Precision: c.precision, Products: c.products,
 		Args: placed(model.Args, c.device), Aux: placed(model.Aux, c.device)})
 	if err != nil {
 		return nil, fmt.Errorf("predict: %w", err)

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"gomx/checkpoint"
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/gluon"
 	"gomx/gluon/zoo"
 	"gomx/initializer"
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gomx/predict"
 	sym "gomx/symbol"
 )
@@ -55,7 +57,8 @@ func TestResNetNarrow(t *testing.T) {
 	}
 	out := map[dtype.Type][]float32{}
 	for _, p := range []dtype.Type{dtype.Float32, dtype.BFloat16} {
-		k, err := predict.New(m, predict.Input("data", shape...), predict.Precision(p))
+		k, err := predict.New(m, predict.Input("data", shape...), predict.Precision(p),
+			predict.NarrowProducts(device.AllProducts))
 		ok(t, err)
 		y, err := k.Predict(t.Context(), nd.FromSlice(x, shape...))
 		ok(t, err)
@@ -67,6 +70,7 @@ func TestResNetNarrow(t *testing.T) {
 		t.Errorf("relative distance %v of bfloat16 from float32, want at most %v", d, narrowError)
 	}
 	e, err := sym.Explain(m.Symbol, sym.BindConfig{Precision: dtype.BFloat16,
+		Products: op.Some(device.AllProducts),
 		Shapes: map[string]nd.Shape{"data": shape}}, false)
 	ok(t, err)
 	if len(e.Casts) != 2 {
@@ -91,7 +95,8 @@ func TestBERTNarrow(t *testing.T) {
 		out := map[dtype.Type][]float32{}
 		for _, p := range []dtype.Type{dtype.Float32, dtype.BFloat16} {
 			k, err := predict.New(m, predict.Input("words", words...),
-				predict.Input("lengths", lengths...), predict.Precision(p))
+				predict.Input("lengths", lengths...), predict.Precision(p),
+				predict.NarrowProducts(device.AllProducts))
 			ok(t, err)
 			y, err := k.Predict(t.Context(), nd.FromSlice(x, words...),
 				nd.FromSlice([]float32{12, 7}, 2))
@@ -108,7 +113,8 @@ func TestBERTNarrow(t *testing.T) {
 		for name, a := range m.Args {
 			shapes[name] = a.Shape()
 		}
-		e, err := sym.Explain(m.Symbol, sym.BindConfig{Precision: dtype.BFloat16, Shapes: shapes},
+		e, err := sym.Explain(m.Symbol, sym.BindConfig{Precision: dtype.BFloat16, Shapes: shapes,
+			Products: op.Some(device.AllProducts)},
 			false)
 		ok(t, err)
 		casts[layers] = len(e.Casts)

@@ -42,8 +42,8 @@ func TestLayersParse(t *testing.T) {
 	lines := strings.Count(layers, "\n")
 	for pkg, want := range map[string]int{
 		"dtype": 1, "device": 2, "engine/core": 3, "engine": 4, "memplan": 3, "kvstore/wire": 3,
-		"kvstore/transport": 5, "device/cuda": 6,
-		"kvstore/transport/shm": 7, "gluon/estimator": lines - 1, "module": lines - 3, "cmd/gomx": lines, "internal/arch": lines,
+		"kvstore/transport": 5, "device/cuda": 6, "device/cpu/narrow": 7,
+		"kvstore/transport/shm": 8, "gluon/estimator": lines - 1, "module": lines - 3, "cmd/gomx": lines, "internal/arch": lines,
 		"examples/mnist": lines, ".": lines,
 		"registry": 0, "imperative": 0, "op/nn/deep": 0,
 	} {

@@ -28,6 +28,7 @@ op/attach                                 kernel attachments that several famili
 op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
 kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/spans  kvstore/view/etcd  kvstore/ring   transports; the machines of the protocols, pure
+device/cpu/narrow                         the products that a processor computes in bfloat16
 device/cpu device/cpu/pure device/cuda device/cuda/imitation device/null  kvstore/ps/node  kvstore/rows   a place in a job; rows that exist from their first touch on
 kvstore/ps  kvstore/transport  kvstore/view   vocabulary of the protocol; the transport interface; where the scheduler's view is kept
 engine                                    drives engine/core with workers and lanes

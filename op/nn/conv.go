@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 )
@@ -49,6 +50,12 @@ g groups that are convolved separately.`,
 		},
 		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 {
 			return weightedFLOPs(in, out[0])
+		},
+		Product: func(p ConvolutionParams, in []dtype.Shape) device.Product {
+			if p.NumGroup > 1 && p.NumGroup == in[0][1] {
+				return device.Depthwise
+			}
+			return device.Convolutions
 		},
 		Ref: convRef,
 	})

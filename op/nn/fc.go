@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -40,6 +41,9 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		},
 		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 {
 			return weightedFLOPs(in, out[0])
+		},
+		Product: func(p FullyConnectedParams, in []dtype.Shape) device.Product {
+			return op.ProductOfRows(in[0].Size() / max(in[1][1], 1))
 		},
 		Ref: fcRef,
 	})

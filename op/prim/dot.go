@@ -3,6 +3,7 @@ package prim
 import (
 	"slices"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -42,7 +43,11 @@ func init() {
 			return g.Each(dotGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
 		FLOPs: dotFLOPs,
-		Ref:   dot,
+		Product: func(p DotParams, in []dtype.Shape) device.Product {
+			l, r := p.contracted(len(in[0]), len(in[1]))
+			return op.ProductOfRows(min(without(in[0], l).Size(), without(in[1], r).Size()))
+		},
+		Ref: dot,
 
 		Storage: dotStorage, Sparse: dotStored, GradStorage: dotGradStorage,
 	})
@@ -77,7 +82,17 @@ func init() {
 		Infer:  inferBatchDot,
 		Grad:   batchDotGrad,
 		FLOPs:  batchDotFLOPs,
-		Ref:    batchDot,
+		Product: func(p DotParams, in []dtype.Shape) device.Product {
+			rows := in[0][len(in[0])-2]
+			if p.TransposeA {
+				rows = in[0][len(in[0])-1]
+			}
+			if rows < device.FewRows {
+				return device.FewRowProducts
+			}
+			return device.BatchProducts
+		},
+		Ref: batchDot,
 	})
 }
 
