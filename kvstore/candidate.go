@@ -57,7 +57,7 @@ func (c *JobConfig) candidate(ctx context.Context, store view.Store) error {
 		ordersPage(d, c.ID)); err != nil {
 		return closing(err, d)
 	}
-	sc := sched.Config{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(),
+	sc := sched.Config{Job: c.ID, Products: c.Products, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(),
 		Replicas: c.Replicas, Policy: c.Policy, Timing: c.timing()}
 	r := &records{d: d, root: c.Snapshots, fenced: e.end, ctx: ctx}
 	if store != nil {

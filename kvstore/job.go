@@ -231,6 +231,17 @@ func (j *Job) question(ctx context.Context, send func(id uint64)) (*wire.Message
 	}
 }
 
+// Products returns the classes of products that the workers of the job compute in bfloat16, as
+// device.Products spells them. The scheduler has set them; empty: it has not.
+func (j *Job) Products() string {
+	j.driver.mu.Lock()
+	defer j.driver.mu.Unlock()
+	if v := j.worker.View(); v != nil {
+		return v.Products
+	}
+	return ""
+}
+
 // sendAsk sends a question once. The driver's lock is held.
 func (j *Job) sendAsk(m wire.Message, id uint64) {
 	v := j.worker.View()

@@ -34,6 +34,9 @@ type JobConfig struct {
 	Servers  int
 	Replicas int       // copies of every shard, 1 or 2; 0: 1
 	Policy   ps.Policy // how rounds go on when a worker dies
+	// Products, of the scheduler, are the classes of products that all workers compute in bfloat16,
+	// as device.Products spells them, see Job.Products; empty: every worker chooses.
+	Products string
 	// Backups is the number of workers that a round does without: it closes when all others have
 	// contributed, and later pushes count in no round.
 	Backups int

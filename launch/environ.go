@@ -66,6 +66,13 @@ type Environ struct {
 	// Share is the number of workers that share the cores of this host, GOMX_LOCAL_WORKERS. It
 	// gives Threads a default. 0: unknown.
 	Share int
+	// BFloat16 are the classes of products that are computed in bfloat16 where a program asks for
+	// that, as device.Products spells them: GOMX_BFLOAT16. In a job the scheduler's count. Empty:
+	// the processor decides, see package narrow.
+	BFloat16 string
+	// Cache is the folder that keeps measurements of the processor: GOMX_CACHE; empty: gomx in the
+	// user's folder for caches.
+	Cache string
 	// NoShared turns off shared memory, which carries large payloads between processes of one host:
 	// GOMX_SHARED_MEMORY=off.
 	NoShared bool
@@ -132,6 +139,8 @@ const (
 	envEngine    = "GOMX_ENGINE"
 	envDrain     = "GOMX_DRAIN"
 	envView      = "GOMX_VIEW"
+	envBFloat16  = "GOMX_BFLOAT16"
+	envCache     = "GOMX_CACHE"
 )
 
 // FromEnviron reads the environment of the process. If DMLC_ROLE is not set, the rank that MPI,
@@ -192,7 +201,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Launcher: get(envLauncher), Patience: r.seconds(envPatience), View: get(envView),
 		Trace: get(envTrace), TraceEvery: r.number(envEvery, 0, 0),
 		Interface: get(envInterface), Meet: get(envMeet), Share: r.number(envShare, 0, 0),
-		Drain: r.seconds(envDrain),
+		Drain: r.seconds(envDrain), BFloat16: get(envBFloat16), Cache: get(envCache),
 	}
 	e.options(r)
 	switch get(envRole) {
@@ -244,6 +253,9 @@ func (e *Environ) options(r *envReader) {
 		default:
 			r.fail(name, o.off+" or "+o.on)
 		}
+	}
+	if !validProducts(e.BFloat16) {
+		r.fail(envBFloat16, "none, all or classes such as convolution,dense")
 	}
 	if !validEncrypt(e.Encrypt) || e.Encrypt == EncryptOff && e.Keys != "" {
 		r.fail(envEncrypt, "bulk or curve, or off without keys")
@@ -301,7 +313,8 @@ func (e *Environ) List() []string {
 		envEncrypt: e.Encrypt, envTrace: e.Trace,
 		envStatus:    e.Status,
 		envSnapshots: e.Snapshots, envRestore: e.Restore, envLauncher: e.Launcher,
-		envInterface: e.Interface, envMeet: e.Meet, envView: e.View} {
+		envInterface: e.Interface, envMeet: e.Meet, envView: e.View,
+		envBFloat16: e.BFloat16, envCache: e.Cache} {
 		if v != "" {
 			m[name] = v
 		}

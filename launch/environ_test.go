@@ -33,7 +33,7 @@ func TestEnvironmentSurvives(t *testing.T) {
 		Scheduler: "tcp://127.0.0.1:1234", Host: "h", Job: 0xabc,
 		Replicas: 2, Shrink: true, Backups: 1, Memory: 1 << 33, Dir: "/d", Keys: "/k",
 		Status: "off", Heartbeat: time.Second, Dead: 3 * time.Second, Patience: time.Minute,
-		Verbose: 2, Threads: 3}
+		Verbose: 2, Threads: 3, BFloat16: "convolution,dense", Cache: "/c"}
 	set(t, want.For(wire.Node{Role: wire.Server, Rank: 1})...)
 	got, err := launch.FromEnviron()
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -47,7 +47,7 @@ func TestEnvironmentMistakes(t *testing.T) {
 	for _, bad := range []string{"DMLC_ROLE=boss", "DMLC_PS_ROOT_URI=", "DMLC_PS_ROOT_PORT=x",
 		"DMLC_NUM_WORKER=0", "DMLC_NUM_SERVER=",
 		"GOMX_REPLICAS=3", "GOMX_POLICY=give up", "GOMX_JOB=xyz", "PS_HEARTBEAT_TIMEOUT=-1",
-		"GOMX_SERVER_MEMORY=8G"} {
+		"GOMX_SERVER_MEMORY=8G", "GOMX_BFLOAT16=conv"} {
 		t.Run(bad, func(t *testing.T) {
 			set(t, append(good, bad)...)
 			name, _, _ := strings.Cut(bad, "=")

@@ -41,6 +41,8 @@ type Local struct {
 	// are shared among the workers and the servers; all servers together get the share of one
 	// worker.
 	Threads int
+	// BFloat16 are the classes of products that the workers compute in bfloat16, see Environ.
+	BFloat16 string
 	// Restarts is the number of times that each process is started again; -1: never, 0: 10 times.
 	Restarts int
 	// Env is added to the environment of every process.
@@ -107,6 +109,9 @@ func (l *Local) validate() error {
 	case l.Backups < 0 || l.Backups >= l.Workers:
 		return fmt.Errorf("launch: %d backup workers, want fewer than the %d workers",
 			l.Backups, l.Workers)
+	case !validProducts(l.BFloat16):
+		return fmt.Errorf("launch: bfloat16 for %q, want none, all or classes such as "+
+			"convolution,dense", l.BFloat16)
 	case !validEncrypt(l.Encrypt):
 		return fmt.Errorf("launch: encryption %q, want bulk, curve or off", l.Encrypt)
 	case l.Encrypt == EncryptOff && l.Keys != "":

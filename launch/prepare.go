@@ -81,7 +81,7 @@ func (j *job) folders() error {
 	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink,
 		Backups: l.Backups, Memory: l.Memory,
 		Job: binary.LittleEndian.Uint64(id[:]), Dir: dir, Keys: l.Keys, Heartbeat: l.Heartbeat,
-		Dead: l.Dead, Patience: l.Patience, Encrypt: l.Encrypt,
+		Dead: l.Dead, Patience: l.Patience, Encrypt: l.Encrypt, BFloat16: l.BFloat16,
 		Threads: l.Threads, Scheduler: "ipc://" + filepath.Join(dir, "scheduler"),
 		Launcher: filepath.Join(dir, lockName)}
 	if addr := value(append(os.Environ(), j.Env...), envStatus); statusHost(addr) != "" {

@@ -10,7 +10,10 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"gomx/device"
+	"gomx/device/cpu/narrow"
 	"gomx/kvstore"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/transport"
@@ -27,6 +30,9 @@ import (
 func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	e, err := FromEnviron()
 	if err != nil {
+		return usageError{err}
+	}
+	if err := e.products(); err != nil {
 		return usageError{err}
 	}
 	if e.Role == wire.NoRole {
@@ -59,6 +65,7 @@ func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error)
 		return usageError{err}
 	}
 	defer cleanup()
+	e.giveProducts(&cfg)
 	cfg.OnDrain = drainerOf(ctx).set(e.Drain)
 	if e.Role != wire.Worker {
 		defer heap.LimitGarbage()()
@@ -74,7 +81,9 @@ func (e *Environ) run(ctx context.Context, work func(ctx context.Context) error)
 	if err != nil {
 		return err
 	}
-	err = work(kvstore.WithJob(ctx, job))
+	if err = takeProducts(job, cfg.Log); err == nil {
+		err = work(kvstore.WithJob(ctx, job))
+	}
 	if errors.Is(err, kvstore.ErrLeft) {
 		return cmp.Or(job.Close(ctx), err)
 	}
@@ -260,4 +269,67 @@ func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
 // several schedulers the one that leads writes it.
 func statusFile(dir string, n wire.Node) string {
 	return filepath.Join(dir, "status-"+strings.ReplaceAll(n.String(), " ", "-"))
+}
+
+// validProducts reports whether a text spells classes of products, or is empty.
+func validProducts(text string) bool {
+	_, err := device.ParseProducts(text)
+	return err == nil || text == ""
+}
+
+// Products prepares the choice of products in bfloat16 as the environment says, for programs that
+// do not call Run: GOMX_BFLOAT16 makes the choice, and measurements of unknown processors are kept
+// in the folder GOMX_CACHE. See package narrow.
+func Products() error {
+	e := Environ{BFloat16: os.Getenv(envBFloat16), Cache: os.Getenv(envCache)}
+	return e.products()
+}
+
+// products prepares the choice of the process.
+func (e *Environ) products() error {
+	folder := e.Cache
+	if folder == "" {
+		if dir, err := os.UserCacheDir(); err == nil { // else nothing is kept
+			folder = filepath.Join(dir, "gomx")
+		}
+	}
+	narrow.Keep(folder)
+	if e.BFloat16 == "" {
+		return nil
+	}
+	p, err := device.ParseProducts(e.BFloat16)
+	if err != nil {
+		return fmt.Errorf("launch: %s: %w", envBFloat16, err)
+	}
+	narrow.Use(p, envBFloat16)
+	return nil
+}
+
+// giveProducts lets a scheduler say which products the workers of the job compute in bfloat16.
+func (e *Environ) giveProducts(c *kvstore.JobConfig) {
+	if e.Role == wire.Scheduler {
+		choice := narrow.Chosen()
+		c.Products = choice.Products.String()
+		logProducts(c.Log, choice)
+	}
+}
+
+// takeProducts lets a worker take the choice of the scheduler.
+func takeProducts(job *kvstore.Job, log zerolog.Logger) error {
+	text := job.Products()
+	if text == "" {
+		return nil
+	}
+	p, err := device.ParseProducts(text)
+	if err != nil {
+		return fmt.Errorf("launch: the scheduler's choice: %w", err)
+	}
+	narrow.Use(p, "scheduler")
+	logProducts(log, narrow.Chosen())
+	return nil
+}
+
+func logProducts(log zerolog.Logger, c narrow.Choice) {
+	log.Info().Stringer("products", c.Products).Str("source", c.Source).
+		Str("processor", c.Processor).Msg("products in bfloat16, where the program asks for it")
 }

@@ -28,7 +28,11 @@ func gomx(t *testing.T, args ...string) (string, error) {
 
 func TestVersion(t *testing.T) {
 	out, err := gomx(t, "version")
-	if err != nil || !strings.HasPrefix(out, "gomx "+version) {
+	if err != nil || !strings.HasPrefix(out, "gomx "+version) || strings.Count(out, "\n") != 1 {
+		t.Errorf("got %q, %v", out, err)
+	}
+	out, err = gomx(t, "version", "--cpu")
+	if err != nil || !strings.Contains(out, "\nproducts in bfloat16: ") {
 		t.Errorf("got %q, %v", out, err)
 	}
 }

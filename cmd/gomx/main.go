@@ -18,6 +18,7 @@ import (
 	"gomx/cmd/gomx/topics"
 	"gomx/cmd/gomx/web"
 	"gomx/device"
+	"gomx/device/cpu/narrow"
 	"gomx/kvstore/transport/zmq"
 	"gomx/launch"
 	"gomx/op"
@@ -40,6 +41,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	log := newLogger(os.Stderr)
+	if err := launch.Products(); err != nil {
+		fmt.Fprintln(os.Stderr, "gomx:", err)
+		os.Exit(exitUsage)
+	}
 	op.NoticesTo(func(text string) { log.Warn().Msg(text) })
 	if cmd, err := root(log).ExecuteContextC(ctx); err != nil {
 		fault.Report(os.Stderr, err, fault.HintOf(cmd, err, exitCode(err) == exitUsage))
@@ -137,11 +142,17 @@ func exactArgs(n int) cobra.PositionalArgs {
 const version = "0.1.0"
 
 func versionCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, cpu bool
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version, the kernels in the binary, their number of cores and the processor",
-		Example: "  gomx version",
+		Use:   "version",
+		Short: "Print the version, the kernels in the binary, their number of cores and the processor",
+		Long: `Version prints the version, the kernels in the binary, their number of cores and the processor.
+
+With --cpu it also prints which classes of products the processor computes in bfloat16 where a
+program asks for bfloat16: the classes that are faster so than in float32. The choice comes from
+GOMX_BFLOAT16, a table of processors, or a measurement, which is kept in the folder GOMX_CACHE.
+Speeds are times in float32 divided by times in bfloat16.`,
+		Example: "  gomx version --cpu",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
@@ -149,15 +160,25 @@ func versionCommand() *cobra.Command {
 					"revision": strings.Trim(revision(), " ()"), "go": runtime.Version(),
 					"os": runtime.GOOS, "arch": runtime.GOARCH,
 					"tier": device.MaxTier().String(), "cores": device.Cores(),
-					"processor": device.Processor(), "zeromq": zmq.Version()})
+					"processor": device.Processor(), "zeromq": zmq.Version(),
+					"bfloat16": narrow.Chosen().Products.String()})
 			}
 			fmt.Fprintf(cmd.OutOrStdout(),
 				"gomx %s%s, %s %s/%s, kernels up to tier %v, %d cores of %s, %s\n",
 				version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 				device.MaxTier(), device.Cores(), device.Processor(), zmq.Version())
+			if !cpu {
+				return nil
+			}
+			choice := narrow.Chosen()
+			fmt.Fprintln(cmd.OutOrStdout(), choice)
+			if s := choice.Speeds(); s != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "speed of bfloat16 relative to float32: %s\n", s)
+			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&cpu, "cpu", false, "print the products that are computed in bfloat16 too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -71,7 +71,7 @@ func TestResNetNarrow(t *testing.T) {
 	}
 	e, err := sym.Explain(m.Symbol, sym.BindConfig{Precision: dtype.BFloat16,
 		Products: op.Some(device.AllProducts),
-		Shapes: map[string]nd.Shape{"data": shape}}, false)
+		Shapes:   map[string]nd.Shape{"data": shape}}, false)
 	ok(t, err)
 	if len(e.Casts) != 2 {
 		t.Errorf("%d conversions of element types, want one at each end: %v", len(e.Casts), e.Casts)

@@ -79,9 +79,12 @@ type View struct {
 	// WantWorkers and WantServers are the numbers of places that the job is to have; 0: as many as
 	// it began with.
 	WantWorkers, WantServers uint32
-	Servers                  []Member
-	Workers                  []Member
-	Shards                   []Shard
+	// Products are the classes of products that workers compute in bfloat16, as device.Products
+	// spells them; empty: every worker chooses.
+	Products string
+	Servers  []Member
+	Workers  []Member
+	Shards   []Shard
 }
 
 // Group is the set of workers that rounds wait for. It changes when all of its workers have asked
@@ -95,7 +98,7 @@ type Group struct {
 
 // ViewVersion is the version of the encoding of views. Records of views that outlive their process
 // hold it (package view).
-const ViewVersion = 2
+const ViewVersion = 3
 
 const (
 	memberSize = 4 + 4 + 4 + 8 + 5*8 + 4 // without the address
@@ -119,6 +122,7 @@ func (v *View) Append(dst []byte) []byte {
 	dst = appendBytes(dst, v.Group.Note)
 	dst = le.AppendUint32(dst, v.WantWorkers)
 	dst = le.AppendUint32(dst, v.WantServers)
+	dst = appendString(dst, v.Products)
 	for _, members := range [...][]Member{v.Servers, v.Workers} {
 		dst = le.AppendUint32(dst, uint32(len(members)))
 		for i := range members {
@@ -165,6 +169,7 @@ func DecodeView(b []byte) (*View, error) {
 	}
 	v.Group.Note = append([]byte(nil), r.bytes()...)
 	v.WantWorkers, v.WantServers = r.u32(), r.u32()
+	v.Products = string(r.bytes())
 	v.Servers = r.members()
 	v.Workers = r.members()
 	if n := r.count(shardSize); n > 0 {

@@ -36,7 +36,7 @@ func newDesk(c Config) *desk {
 		d.body = d.told.Append(nil)
 		return d
 	}
-	d.view = &wire.View{Job: c.Job, Next: 1}
+	d.view = &wire.View{Job: c.Job, Next: 1, Products: c.Products}
 	for i := range c.Servers {
 		d.view.Servers = append(d.view.Servers, wire.Member{Node: wire.Node{Role: wire.Server,
 			Rank: uint16(i)}})

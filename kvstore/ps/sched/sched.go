@@ -16,6 +16,7 @@ type Config struct {
 	Replicas int // copies of each shard: 1 or 2
 	Policy   ps.Policy
 	Timing   ps.Timing
+	Products string // see wire.View; of a new job
 	// View is the last one made durable by an earlier scheduler of the same job, nil for a new job.
 	View *wire.View
 	// Term is the number of the scheduler's lead, greater than the terms of earlier schedulers of
