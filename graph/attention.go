@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/contrib"
@@ -48,6 +49,7 @@ func readsOf(outs []op.Entry) map[op.Entry]int {
 type attention struct {
 	*rewriter
 	n     *op.Node         // the product with the values
+	typ   dtype.Type       // of all its values: float32, or bfloat16 on processors
 	reads map[op.Entry]int // by entry of the graph before the pass
 
 	masks  []attentionMask // additive
@@ -70,7 +72,9 @@ type attentionMask struct {
 
 // weighs reports whether the node is a product of weights and values.
 func (a *attention) weighs(in []op.Entry) bool {
-	if len(a.n.After) > 0 || a.facts.Types[a.n.Entry(0)] != dtype.Float32 {
+	a.typ = a.facts.Types[a.n.Entry(0)]
+	if narrow := a.typ == dtype.BFloat16 && a.facts.kind(a.n) == device.KindCPU; len(a.n.After) > 0 ||
+		a.typ != dtype.Float32 && !narrow {
 		return false
 	}
 	switch a.n.Op {
@@ -96,7 +100,7 @@ func (a *attention) inner(e op.Entry) *op.Node {
 	old, ok := a.was[e]
 	if !ok || m.IsVar() || e.Index != 0 || a.reads[old] != 1 || a.wanted(old.Node) ||
 		!together(a.n, m) || len(m.In) == 0 || !a.facts.Known(e) ||
-		a.facts.Types[e] != dtype.Float32 {
+		a.facts.Types[e] != a.typ {
 		return nil
 	}
 	return m
@@ -292,7 +296,7 @@ func (a *attention) fused(in []op.Entry) op.Entry {
 	if a.drop != nil && HasStream(a.drop) {
 		SetStream(y.Node, int(Stream(a.drop)))
 	}
-	a.facts.Set(y, a.facts.Shapes[q], dtype.Float32)
+	a.facts.Set(y, a.facts.Shapes[q], a.typ)
 	return a.placed(y)
 }
 

@@ -38,6 +38,9 @@ of keys and values, in float32 and bfloat16, and compares torch, ONNX Runtime (o
 call of each after the other. The peers have the weights of gomx, and compare their outputs with
 those of gomx before they are measured.
 
+The suite narrow-train trains ResNet and BERT-base in float32 and in bfloat16, and compares torch
+with its bfloat16 autocast.
+
 The suite narrow runs ResNet-50, VGG-16 and MobileNet in bfloat16 and int8, one image or 32 at a
 time, and compares openvino, mxnet, torch (bfloat16) and ort (int8) in the same way. openvino and ort
 read the model that onnxruntime's static quantization makes of the one that gomx exports to ONNX. A

@@ -350,8 +350,13 @@ INLINE void slopes(const job *j, float *s, float *t, const float *dy, int64_t b,
 		int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
 		float delta = 0, lse = 0, f[KEYS];
 		if (some > 0) {
-			const float *y = x->y + place_of(p, b, g, from + r);
-			for (int64_t i = 0; i < p->size; i++) delta += dy[r * w + i] * y[i];
+			int64_t at = place_of(p, b, g, from + r);
+			const float *y = (const float *)x->y + at;
+			const uint16_t *h = (const uint16_t *)x->y + at;
+			if (p->narrow)
+				for (int64_t i = 0; i < p->size; i++) delta += dy[r * w + i] * gx_bf16_float(h[i]);
+			else
+				for (int64_t i = 0; i < p->size; i++) delta += dy[r * w + i] * y[i];
 			lse = x->lse[(b * p->groups + g) * p->group * p->n + from + r];
 		}
 		if (some < 0 || lse == -INFINITY) some = 0;
@@ -368,14 +373,16 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 		total = p->group * p->n, step = p->groups * d;
 	float *q = buffer, *dy = q + ROWS * w, *dq = dy + ROWS * w, *kt = dq + ROWS * w,
 		*vt = kt + KEYS * w, *k = vt + KEYS * w, *dk = k + KEYS * w, *dv = dk + KEYS * w,
-		*s = dv + KEYS * w, *t = s + ROWS * KEYS;
-	for (int64_t r = 0; r < total; r++) memset(x->dq + place_of(p, b, g, r), 0, (size_t)d * 4);
+		*s = dv + KEYS * w, *t = s + ROWS * KEYS, *sum = t + ROWS * KEYS + 4 * ROWS;
+	if (p->narrow) memset(sum, 0, (size_t)(total * w) * 4);
+	for (int64_t r = 0; r < total && !p->narrow; r++)
+		memset((float *)x->dq + place_of(p, b, g, r), 0, (size_t)d * 4);
 	for (int64_t first = 0; first < p->keys; first += KEYS) {
 		int64_t n = gx_min(KEYS, p->keys - first), up = (n + 7) / 8 * 8,
 			at = ((b * p->keys + first) * p->groups + g) * d;
-		turned(kt, x->k, at, step, n, d, w, 0);
-		turned(vt, x->v, at, step, n, d, w, 0);
-		gather(k, x->k, at, step, n, n, d, w, 0);
+		turned(kt, x->k, at, step, n, d, w, p->narrow);
+		turned(vt, x->v, at, step, n, d, w, p->narrow);
+		gather(k, x->k, at, step, n, n, d, w, p->narrow);
 		memset(dk, 0, (size_t)(2 * KEYS * w) * sizeof(float));
 		for (int64_t from = 0; from < total; from += ROWS) {
 			int64_t rows = gx_min(ROWS, total - from), all = (rows + high - 1) / high * high;
@@ -390,15 +397,18 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 			multiply(dk, w, (matrix){t, 1, KEYS}, q, w, up, rows, w, 1, high, two);
 			multiply(dq, w, (matrix){t, KEYS, 1}, k, w, all, n, w, 0, high, two);
 			for (int64_t r = 0; r < rows; r++) {
-				float *to = x->dq + place_of(p, b, g, from + r);
+				float *to = p->narrow ? sum + (from + r) * w
+					: (float *)x->dq + place_of(p, b, g, from + r);
 				for (int64_t i = 0; i < d; i++) to[i] += dq[r * w + i];
 			}
 		}
 		for (int64_t r = 0; r < n; r++) {
-			memcpy(x->dk + at + r * step, dk + r * w, (size_t)d * 4);
-			memcpy(x->dv + at + r * step, dv + r * w, (size_t)d * 4);
+			store_row(x->dk, at + r * step, dk + r * w, 1.0f, d, p->narrow);
+			store_row(x->dv, at + r * step, dv + r * w, 1.0f, d, p->narrow);
 		}
 	}
+	for (int64_t r = 0; r < total && p->narrow; r++)
+		store_row(x->dq, place_of(p, b, g, r), sum + r * w, 1.0f, d, 1);
 }
 
 // add_row adds the gradients of n scores to the gradients of their elements of the mask, which are
@@ -435,8 +445,8 @@ INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, c
 				for (int64_t first = 0; first < keys; first += KEYS) {
 					int64_t n = gx_min(KEYS, keys - first),
 						at = ((b * p->keys + first) * p->groups + g) * d;
-					turned(kt, x->k, at, step, n, d, w, 0);
-					turned(vt, x->v, at, step, n, d, w, 0);
+					turned(kt, x->k, at, step, n, d, w, p->narrow);
+					turned(vt, x->v, at, step, n, d, w, p->narrow);
 					multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
 					multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high,
 						two);
@@ -502,7 +512,9 @@ static void range(const void *arg, int64_t begin, int64_t end) {
 // scratch_of is the number of floats of scratch memory that each thread has in a part of a job.
 static int64_t scratch_of(const gx_attention *p, int grads) {
 	if (thin(p) && !grads) return padded(p->size) * (THIN_ROWS + 1) + THIN_ROWS * KEYS;
-	return padded(p->size) * (4 * ROWS + 5 * KEYS) + 2 * ROWS * KEYS + 4 * ROWS;
+	// Gradients of narrow queries are added up in floats
+	int64_t sums = grads && p->narrow ? p->group * p->n * padded(p->size) : 0;
+	return padded(p->size) * (4 * ROWS + 5 * KEYS) + 2 * ROWS * KEYS + 4 * ROWS + sums;
 }
 
 int64_t gx_attention_scratch(const gx_attention *p, int grads, int threads) {

@@ -27,7 +27,7 @@ type Attention struct {
 	Mask    AttentionMask
 	Keep    float64 // share of the weights that is kept, if Drops
 	Drops   bool
-	Narrow  bool // queries, keys, values and Y are bfloat16; there is no RunGrad
+	Narrow  bool // queries, keys, values, Y and their gradients are bfloat16
 	Threads int
 }
 
@@ -106,9 +106,8 @@ func (k *Attention) RunGrad(o *AttentionArrays, scratch unsafe.Pointer) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	p := k.pinned(o, &pin)
-	g := C.gx_attention_grads{dq: (*C.float)(o.DQ), dk: (*C.float)(o.DK), dv: (*C.float)(o.DV),
-		dy: (*C.float)(o.DY), q: (*C.float)(o.Q), k: (*C.float)(o.K), v: (*C.float)(o.V),
-		y: (*C.float)(o.Y), lse: (*C.float)(o.LSE), dmask: (*C.float)(o.DMask)}
+	g := C.gx_attention_grads{dq: o.DQ, dk: o.DK, dv: o.DV, dy: o.DY, q: o.Q, k: o.K, v: o.V,
+		y: o.Y, lse: (*C.float)(o.LSE), dmask: (*C.float)(o.DMask)}
 	for i, n := range k.Mask.Extents {
 		g.masks[i] = C.int64_t(n)
 	}

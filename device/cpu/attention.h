@@ -11,8 +11,8 @@
 // The mask of floats is added to the scores, or bytes tell which keys are read; its strides by
 // sequence, head, query and key are 0 where it broadcasts. Each weight has a random number from 0
 // to 2^24 - 1, the number of its place in an array batch x heads x n x keys: weights with numbers
-// below keep are multiplied by kept, the others are dropped. With narrow, queries, keys, values and
-// weighted sums are bfloat16, and there are no gradients.
+// below keep are multiplied by kept, the others are dropped. With narrow, queries, keys, values,
+// weighted sums and their gradients are bfloat16.
 typedef struct {
 	int64_t batch, n, keys, groups, group, size;
 	const int32_t *lengths, *positions;
@@ -35,10 +35,11 @@ void gx_attention_forward(void *y, float *lse, const void *q, const void *k, con
 	const gx_attention *p, float *scratch, int threads);
 
 typedef struct {
-	float *dq, *dk, *dv; // all of them are written
+	void *dq, *dk, *dv; // all of them are written
 	float *dmask;        // of the mask's shape, from extents masks on; null: not wanted
 	int64_t masks[4];    // extents of the mask by sequence, head, query and key
-	const float *dy, *q, *k, *v, *y, *lse;
+	const void *dy, *q, *k, *v, *y;
+	const float *lse;
 } gx_attention_grads;
 
 void gx_attention_grad(const gx_attention_grads *g, const gx_attention *p, float *scratch,

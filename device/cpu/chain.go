@@ -65,8 +65,21 @@ func NewChain(in []Repeat, steps []ChainStep, outs []int, threads int) (*Chain, 
 		if !b.add(i, s) {
 			return nil, false
 		}
+		if b.last[len(in)+i] > i {
+			k.c.step[k.c.steps-1].round = 1
+		}
 	}
 	return k, true
+}
+
+// NewNarrowChain is NewChain for bfloat16 arrays: the functions compute in float32, and every result
+// is rounded.
+func NewNarrowChain(in []Repeat, steps []ChainStep, outs []int, threads int) (*Chain, bool) {
+	k, ok := NewChain(in, steps, outs, threads)
+	if ok {
+		k.c.narrow = 1
+	}
+	return k, ok
 }
 
 // Run computes n elements of every output. An output may be the memory of an input of its size.

@@ -10,6 +10,7 @@ enum { GX_CHAIN_IN = 16, GX_CHAIN_OUT = 8, GX_CHAIN_STEPS = 64, GX_CHAIN_TEMPS =
 // inputs, outputs, temporaries.
 typedef struct {
 	int32_t zip, op, d, a, b;
+	int32_t round; // later steps read the result, which is rounded if the arrays are bfloat16
 	float s, t;
 } gx_link;
 
@@ -19,6 +20,7 @@ typedef struct {
 // output k.
 typedef struct {
 	int32_t in, out, temps, steps;
+	int32_t narrow; // all inputs and outputs are bfloat16; between them are floats
 	int64_t repeat[GX_CHAIN_IN], size[GX_CHAIN_IN];
 	int32_t last[GX_CHAIN_IN], first[GX_CHAIN_OUT];
 	gx_link step[GX_CHAIN_STEPS];

@@ -2,7 +2,7 @@
 
 #pragma GCC optimize("fp-contract=off")
 
-#include "gx.h"
+#include "narrow.h"
 
 enum { W = GX_LANES, STRIP = 256 }; // a strip of rows of W channels stays in the first cache
 
@@ -27,7 +27,8 @@ INLINE facts *facts_of(const gx_bnb *b, int64_t block) { return (facts *)(parts(
 	b->p.n * blocks(&b->p)) + block; }
 INLINE int64_t at(const gx_bnb *b, int64_t block,
 	int64_t image) { return (image * blocks(&b->p) + block) * b->p.inner * W; }
-INLINE gx_v16 row(const float *x, int64_t i) { return GX_AT(x + i * W); }
+INLINE gx_v16 row(const void *x, int64_t i, int narrow) { return gx_get16(x, i * W, narrow); }
+INLINE void set_row(void *x, int64_t i, gx_v16 v, int narrow) { gx_put16(x, i * W, v, narrow); }
 INLINE d16 wide(gx_v16 v) { return __builtin_convertvector(v, d16); }
 
 // cut returns v, but zero where y is zero or less. Where y is not a number it returns v: one comparison
@@ -46,26 +47,34 @@ INLINE void join(part *p, double count, d16 mean, d16 m2, double n) {
 	p->b += m2 + d * d * (count * n / (count + n));
 }
 
-INLINE void strip_moments(part *p, int64_t before, const float *x, int64_t n) {
+INLINE void strip_moments(part *p, int64_t before, const void *x, int64_t n, int narrow) {
 	gx_v16 s[4] = {{0}}, d;
 	int64_t i = 0;
 	for (; i + 4 <= n; i += 4)
-		for (int k = 0; k < 4; k++) s[k] += row(x, i + k);
-	for (; i < n; i++) s[0] += row(x, i);
+		for (int k = 0; k < 4; k++) s[k] += row(x, i + k, narrow);
+	for (; i < n; i++) s[0] += row(x, i, narrow);
 	gx_v16 mean = ((s[0] + s[1]) + (s[2] + s[3])) / (float)n;
 	for (int k = 0; k < 4; k++) s[k] = (gx_v16){0};
 	for (i = 0; i + 4 <= n; i += 4)
-		for (int k = 0; k < 4; k++) d = row(x, i + k) - mean, s[k] += d * d;
-	for (; i < n; i++) d = row(x, i) - mean, s[0] += d * d;
+		for (int k = 0; k < 4; k++) d = row(x, i + k, narrow) - mean, s[k] += d * d;
+	for (; i < n; i++) d = row(x, i, narrow) - mean, s[0] += d * d;
 	join(p, (double)before, wide(mean), wide((s[0] + s[1]) + (s[2] + s[3])), (double)n);
 }
 
-GX_CLONES static void moments(const gx_bnb *b, int64_t block, int64_t image) {
-	const float *x = b->x + at(b, block, image);
+INLINE void image_moments(const gx_bnb *b, int64_t block, int64_t image, int narrow) {
+	int64_t from = at(b, block, image);
 	part p = {{0}};
 	for (int64_t i = 0; i < b->p.inner; i += STRIP)
-		strip_moments(&p, i, x + i * W, gx_min(STRIP, b->p.inner - i));
+		strip_moments(&p, i, gx_from(b->x, from + i * W, narrow), gx_min(STRIP, b->p.inner - i),
+			narrow);
 	parts(b)[block * b->p.n + image] = p;
+}
+
+GX_CLONES static void moments(const gx_bnb *b, int64_t block, int64_t image) {
+	if (b->narrow)
+		image_moments(b, block, image, 1);
+	else
+		image_moments(b, block, image, 0);
 }
 
 // learn joins the moments of all images and moves the moving averages.
@@ -103,29 +112,37 @@ static void settle(const gx_bnb *b, int64_t block) {
 }
 
 // apply_rows is inlined with constants for the steps after normalizing.
-INLINE void apply_rows(float *y, const float *x, const float *sum, int64_t n, const facts *f,
-	int relu) {
+INLINE void apply_rows(const gx_bnb *b, int64_t from, const void *sum, const facts *f, int relu,
+	int narrow) {
 	gx_v16 mean = f->mean, mul = f->mul, beta = f->beta;
-	for (int64_t i = 0; i < n; i++) {
-		gx_v16 v = (row(x, i) - mean) * mul + beta;
-		if (sum) v += row(sum, i);
-		GX_AT(y + i * W) = relu ? cut(v, v) : v;
+	const void *x = gx_from(b->x, from, narrow);
+	void *y = (void *)gx_from(b->y, from, narrow);
+	if (sum) sum = gx_from(sum, from, narrow);
+	for (int64_t i = 0; i < b->p.inner; i++) {
+		gx_v16 v = (row(x, i, narrow) - mean) * mul + beta;
+		if (sum) v += row(sum, i, narrow);
+		set_row(y, i, relu ? cut(v, v) : v, narrow);
 	}
 }
 
-GX_CLONES static void apply(const gx_bnb *b, int64_t block, int64_t image) {
-	int64_t from = at(b, block, image), n = b->p.inner;
-	float *y = b->y + from;
-	const float *x = b->x + from;
+INLINE void apply_image(const gx_bnb *b, int64_t block, int64_t image, int narrow) {
+	int64_t from = at(b, block, image);
 	facts f = *facts_of(b, block);
 	if (b->sum && b->relu)
-		apply_rows(y, x, b->sum + from, n, &f, 1);
+		apply_rows(b, from, b->sum, &f, 1, narrow);
 	else if (b->sum)
-		apply_rows(y, x, b->sum + from, n, &f, 0);
+		apply_rows(b, from, b->sum, &f, 0, narrow);
 	else if (b->relu)
-		apply_rows(y, x, 0, n, &f, 1);
+		apply_rows(b, from, 0, &f, 1, narrow);
 	else
-		apply_rows(y, x, 0, n, &f, 0);
+		apply_rows(b, from, 0, &f, 0, narrow);
+}
+
+GX_CLONES static void apply(const gx_bnb *b, int64_t block, int64_t image) {
+	if (b->narrow)
+		apply_image(b, block, image, 1);
+	else
+		apply_image(b, block, image, 0);
 }
 
 // The passes of a direction: look at every image of a block, settle the block, change every image.
@@ -199,58 +216,67 @@ INLINE facts grad_facts(const gx_bnb *b, int64_t block) {
 
 // rest returns the gradient that the rectifier lets pass at row i: y, where given, says where that
 // is.
-INLINE gx_v16 rest(const float *dy, const float *x, const float *y, int64_t i, const facts *f,
-	int relu) {
-	gx_v16 g = row(dy, i);
+INLINE gx_v16 rest(const void *dy, const void *x, const void *y, int64_t i, const facts *f,
+	int relu, int narrow) {
+	gx_v16 g = row(dy, i, narrow);
 	if (!relu) return g;
-	if (y) return cut(g, row(y, i));
-	return cut(g, (row(x, i) - f->mean) * f->mul + f->beta);
+	if (y) return cut(g, row(y, i, narrow));
+	return cut(g, (row(x, i, narrow) - f->mean) * f->mul + f->beta);
 }
 
 // rows are the operands of a strip of backward; y and keep may be null.
 typedef struct {
-	const float *dy, *x, *y;
-	float *keep;
+	const void *dy, *x, *y;
+	void *keep;
 } rows;
 
-INLINE void sum_row(gx_v16 *s, gx_v16 *q, rows r, int64_t i, const facts *f, int relu) {
-	gx_v16 g = rest(r.dy, r.x, r.y, i, f, relu);
+INLINE void sum_row(gx_v16 *s, gx_v16 *q, rows r, int64_t i, const facts *f, int relu, int narrow) {
+	gx_v16 g = rest(r.dy, r.x, r.y, i, f, relu, narrow);
 	*s += g;
-	*q += g * (row(r.x, i) - f->mean);
-	if (r.keep) GX_AT(r.keep + i * W) = g;
+	*q += g * (row(r.x, i, narrow) - f->mean);
+	if (r.keep) set_row(r.keep, i, g, narrow);
 }
 
-INLINE void sum_rows(part *p, rows r, int64_t n, const facts *f, int relu) {
+INLINE void sum_rows(part *p, rows r, int64_t n, const facts *f, int relu, int narrow) {
 	gx_v16 s0 = {0}, s1 = {0}, q0 = {0}, q1 = {0};
 	int64_t i = 0;
 	for (; i + 2 <= n; i += 2) {
-		sum_row(&s0, &q0, r, i, f, relu);
-		sum_row(&s1, &q1, r, i + 1, f, relu);
+		sum_row(&s0, &q0, r, i, f, relu, narrow);
+		sum_row(&s1, &q1, r, i + 1, f, relu, narrow);
 	}
-	if (i < n) sum_row(&s0, &q0, r, i, f, relu);
+	if (i < n) sum_row(&s0, &q0, r, i, f, relu, narrow);
 	p->a += wide(s0 + s1);
 	p->b += wide(q0 + q1);
 }
 
-GX_CLONES static void sums(const gx_bnb *b, int64_t block, int64_t image) {
+INLINE void image_sums(const gx_bnb *b, int64_t block, int64_t image, int narrow) {
 	int64_t from = at(b, block, image);
 	facts f = grad_facts(b, block);
 	part p = {{0}};
 	for (int64_t i = 0; i < b->p.inner; i += STRIP) {
 		int64_t o = from + i * W, n = gx_min(STRIP, b->p.inner - i);
-		const float *dy = b->dy + o, *x = b->x + o;
+		const void *dy = gx_from(b->dy, o, narrow), *x = gx_from(b->x, o, narrow),
+			*y = gx_from(b->y, o, narrow);
+		void *keep = (void *)gx_from(b->dsum, o, narrow);
 		if (b->relu && b->y && b->dsum)
-			sum_rows(&p, (rows){dy, x, b->y + o, b->dsum + o}, n, &f, 1);
+			sum_rows(&p, (rows){dy, x, y, keep}, n, &f, 1, narrow);
 		else if (b->relu && b->y)
-			sum_rows(&p, (rows){dy, x, b->y + o, 0}, n, &f, 1);
+			sum_rows(&p, (rows){dy, x, y, 0}, n, &f, 1, narrow);
 		else if (b->relu)
-			sum_rows(&p, (rows){dy, x, 0, 0}, n, &f, 1);
+			sum_rows(&p, (rows){dy, x, 0, 0}, n, &f, 1, narrow);
 		else if (b->dsum)
-			sum_rows(&p, (rows){dy, x, 0, b->dsum + o}, n, &f, 0);
+			sum_rows(&p, (rows){dy, x, 0, keep}, n, &f, 0, narrow);
 		else
-			sum_rows(&p, (rows){dy, x, 0, 0}, n, &f, 0);
+			sum_rows(&p, (rows){dy, x, 0, 0}, n, &f, 0, narrow);
 	}
 	parts(b)[block * b->p.n + image] = p;
+}
+
+GX_CLONES static void sums(const gx_bnb *b, int64_t block, int64_t image) {
+	if (b->narrow)
+		image_sums(b, block, image, 1);
+	else
+		image_sums(b, block, image, 0);
 }
 
 // settle_grad joins the sums and decides how the gradient of x depends on them.
@@ -275,27 +301,36 @@ GX_CLONES static void settle_grad(const gx_bnb *b, int64_t block) {
 	*facts_of(b, block) = f;
 }
 
-INLINE void grad_rows(float *dx, const float *dy, const float *x, const float *y, int64_t n,
-	const facts *f, int relu) {
+INLINE void grad_rows(const gx_bnb *b, int64_t from, const void *dy, const void *y, const facts *f,
+	int relu, int narrow) {
 	facts g = *f;
-	for (int64_t i = 0; i < n; i++)
-		GX_AT(dx + i * W) = g.mul * rest(dy, x, y, i, &g, relu) + g.slope * (row(x, i) - g.mean) +
-			g.shift;
+	const void *x = gx_from(b->x, from, narrow);
+	void *dx = (void *)gx_from(b->dx, from, narrow);
+	dy = gx_from(dy, from, narrow);
+	if (y) y = gx_from(y, from, narrow);
+	for (int64_t i = 0; i < b->p.inner; i++)
+		set_row(dx, i, g.mul * rest(dy, x, y, i, &g, relu, narrow) +
+			g.slope * (row(x, i, narrow) - g.mean) + g.shift, narrow);
+}
+
+INLINE void image_grads(const gx_bnb *b, int64_t block, int64_t image, int narrow) {
+	int64_t from = at(b, block, image);
+	const facts *f = facts_of(b, block);
+	if (b->dsum) // dsum holds the gradient behind the rectifier
+		grad_rows(b, from, b->dsum, 0, f, 0, narrow);
+	else if (b->relu && b->y)
+		grad_rows(b, from, b->dy, b->y, f, 1, narrow);
+	else if (b->relu)
+		grad_rows(b, from, b->dy, 0, f, 1, narrow);
+	else
+		grad_rows(b, from, b->dy, 0, f, 0, narrow);
 }
 
 GX_CLONES static void grads(const gx_bnb *b, int64_t block, int64_t image) {
-	int64_t from = at(b, block, image), n = b->p.inner;
-	const facts *f = facts_of(b, block);
-	float *dx = b->dx + from;
-	const float *x = b->x + from;
-	if (b->dsum) // dsum holds the gradient behind the rectifier
-		grad_rows(dx, b->dsum + from, x, 0, n, f, 0);
-	else if (b->relu && b->y)
-		grad_rows(dx, b->dy + from, x, b->y + from, n, f, 1);
-	else if (b->relu)
-		grad_rows(dx, b->dy + from, x, 0, n, f, 1);
+	if (b->narrow)
+		image_grads(b, block, image, 1);
 	else
-		grad_rows(dx, b->dy + from, x, 0, n, f, 0);
+		image_grads(b, block, image, 0);
 }
 
 void gx_bnb_grad(gx_bnb b, int threads) {

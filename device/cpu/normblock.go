@@ -20,6 +20,8 @@ import "unsafe"
 type BlockedNorm struct {
 	BatchNorm
 	ReLU bool
+	// Narrow says that X, Y, Sum, DX, DY and DSum are bfloat16; all else is float32.
+	Narrow bool
 }
 
 // BlockedNormCall holds the operands of BlockedNorm.Run; Sum and the outputs but the moving
@@ -46,21 +48,23 @@ func (b BlockedNorm) Scratch() int {
 
 // Run normalizes; X or Sum may be the memory of Y.
 func (b BlockedNorm) Run(o BlockedNormCall) {
-	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)), y: (*C.float)(o.Y),
+	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)),
+		narrow: C.int32_t(boolInt(b.Narrow)), y: o.Y,
 		mean: (*C.float)(o.Mean), inv: (*C.float)(o.Inv),
 		moving_mean: (*C.float)(o.MovingMean), moving_var: (*C.float)(o.MovingVar),
-		x: (*C.float)(o.X), gamma: (*C.float)(o.Gamma),
-		beta: (*C.float)(o.Beta), sum: (*C.float)(o.Sum), scratch: o.Scratch}
+		x: o.X, gamma: (*C.float)(o.Gamma),
+		beta: (*C.float)(o.Beta), sum: o.Sum, scratch: o.Scratch}
 	C.gx_bnb_forward(k, C.int(b.Threads))
 }
 
 // RunGrad computes gradients.
 func (b BlockedNorm) RunGrad(o BlockedNormGradCall) {
-	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)), y: (*C.float)(o.Y),
+	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)),
+		narrow: C.int32_t(boolInt(b.Narrow)), y: o.Y,
 		mean: (*C.float)(o.Mean), inv: (*C.float)(o.Inv),
-		dx: (*C.float)(o.DX), dgamma: (*C.float)(o.DGamma), dbeta: (*C.float)(o.DBeta),
-		dsum: (*C.float)(o.DSum), x: (*C.float)(o.X),
-		gamma: (*C.float)(o.Gamma), beta: (*C.float)(o.Beta), dy: (*C.float)(o.DY),
+		dx: o.DX, dgamma: (*C.float)(o.DGamma), dbeta: (*C.float)(o.DBeta),
+		dsum: o.DSum, x: o.X,
+		gamma: (*C.float)(o.Gamma), beta: (*C.float)(o.Beta), dy: o.DY,
 		scratch: o.Scratch}
 	C.gx_bnb_grad(k, C.int(b.Threads))
 }

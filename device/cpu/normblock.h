@@ -10,10 +10,14 @@
 typedef struct {
 	gx_bn p;
 	int32_t relu;
+	int32_t narrow; // y, dx, dsum, x, sum and dy are bfloat16, else floats
 	// Written by forward, but y, mean and inv are read by backward
-	float *y, *mean, *inv, *moving_mean, *moving_var;
-	float *dx, *dgamma, *dbeta, *dsum;                // written by backward
-	const float *x, *gamma, *beta, *sum, *dy;
+	void *y;
+	float *mean, *inv, *moving_mean, *moving_var;
+	void *dx, *dsum; // written by backward
+	float *dgamma, *dbeta;
+	const void *x, *sum, *dy;
+	const float *gamma, *beta;
 	void *scratch;
 } gx_bnb;
 

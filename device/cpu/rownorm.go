@@ -19,14 +19,15 @@ import "unsafe"
 type RowNorm struct {
 	Rows, N, Params int
 	PerElement      bool
+	Narrow          bool // data, result and their gradients are bfloat16, all else is float32
 	Eps             float32
 	Threads         int
 }
 
 func (k *RowNorm) c() C.gx_rownorm {
 	return C.gx_rownorm{rows: C.int64_t(k.Rows), n: C.int64_t(k.N), params: C.int64_t(k.Params),
-		per_element: C.int32_t(boolInt(k.PerElement)),
-		eps:         C.float(k.Eps)}
+		per_element: C.int32_t(boolInt(k.PerElement)), narrow: C.int32_t(boolInt(k.Narrow)),
+		eps: C.float(k.Eps)}
 }
 
 // RowNormed holds the operands of RowNorm.Run. The outputs Y, Mean and Std may be nil; Y may be the
@@ -38,7 +39,7 @@ type RowNormed struct {
 // Run normalizes.
 func (k *RowNorm) Run(o *RowNormed) {
 	p := k.c()
-	C.gx_rownorm_forward((*C.float)(o.Y), (*C.float)(o.Mean), (*C.float)(o.Std), (*C.float)(o.X),
+	C.gx_rownorm_forward(o.Y, (*C.float)(o.Mean), (*C.float)(o.Std), o.X,
 		(*C.float)(o.Gamma), (*C.float)(o.Beta), &p, C.int(k.Threads))
 }
 
@@ -54,7 +55,7 @@ func (k *RowNorm) GradScratch() int { return 8 * k.Rows }
 // RunGrad computes gradients.
 func (k *RowNorm) RunGrad(o *RowNormGrads, scratch unsafe.Pointer) {
 	p := k.c()
-	C.gx_rownorm_grad((*C.float)(o.DX), (*C.float)(o.DGamma), (*C.float)(o.DBeta), (*C.float)(o.DY),
-		(*C.float)(o.X), (*C.float)(o.Gamma),
+	C.gx_rownorm_grad(o.DX, (*C.float)(o.DGamma), (*C.float)(o.DBeta), o.DY, o.X,
+		(*C.float)(o.Gamma),
 		(*C.float)(o.Mean), (*C.float)(o.Std), &p, (*C.float)(scratch), C.int(k.Threads))
 }

@@ -1,6 +1,6 @@
 #include "softmax.h"
 
-#include "gxmath.h"
+#include "narrow.h"
 
 enum {
 	COLS = 64,   // neighbours along inner that are worked on together
@@ -85,24 +85,47 @@ INLINE void softmax_row(float *d, const float *x, int64_t n, float m, float s) {
 	affine_row(d, d, n, 1.0f / sum_row(d, n), 0.0f);
 }
 
+// whole_row writes the softmax of a row, or its logarithm. d may be x.
+INLINE void whole_row(const job *j, float *d, const float *x) {
+	// The largest of s*x is wanted; a negative temperature turns the order around.
+	float m = max_row(x, j->n);
+	if (j->s < 0) {
+		m = x[0];
+		for (int64_t i = 1; i < j->n; i++) m = x[i] < m ? x[i] : m;
+	}
+	if (j->log) {
+		float l = logf(sum_exp_row(x, j->n, m, j->s));
+		affine_row(d, x, j->n, j->s, -m * j->s - l);
+	} else {
+		softmax_row(d, x, j->n, m, j->s);
+	}
+}
+
 GX_CLONES static void rows(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
+	for (int64_t r = begin; r < end; r++) whole_row(j, j->d + r * j->n, j->x + r * j->n);
+}
+
+typedef struct {
+	job j;
+	uint16_t *d;
+	const uint16_t *x, *y;
+} narrow_job;
+
+GX_CLONES static void narrow_rows(const void *arg, int64_t begin, int64_t end) {
+	const narrow_job *j = arg;
+	float room[GX_NARROW_ROW];
 	for (int64_t r = begin; r < end; r++) {
-		const float *x = j->x + r * j->n;
-		float *d = j->d + r * j->n;
-		// The largest of s*x is wanted; a negative temperature turns the order around.
-		float m = max_row(x, j->n);
-		if (j->s < 0) {
-			m = x[0];
-			for (int64_t i = 1; i < j->n; i++) m = x[i] < m ? x[i] : m;
-		}
-		if (j->log) {
-			float l = logf(sum_exp_row(x, j->n, m, j->s));
-			affine_row(d, x, j->n, j->s, -m * j->s - l);
-		} else {
-			softmax_row(d, x, j->n, m, j->s);
-		}
+		gx_bf16_widen(room, j->x + r * j->j.n, j->j.n);
+		whole_row(&j->j, room, room);
+		gx_bf16_narrow(j->d + r * j->j.n, room, j->j.n);
 	}
+}
+
+void gx_softmax_narrow(uint16_t *d, const uint16_t *x, int64_t outer, int64_t n, float temperature,
+	int log, int threads) {
+	narrow_job j = {{0, 0, 0, n, 1, 1.0f / temperature, log}, d, x, 0};
+	if (n > 0) gx_parallel(threads, outer, 4, narrow_rows, &j);
 }
 
 // biased_rows reads the bias in the place of y.
@@ -179,6 +202,24 @@ GX_CLONES static void grad_rows(const void *arg, int64_t begin, int64_t end) {
 		int64_t at = r * j->n;
 		grad_row(j->d + at, j->x + at, j->y + at, j->n, j->s, j->log);
 	}
+}
+
+GX_CLONES static void narrow_grad_rows(const void *arg, int64_t begin, int64_t end) {
+	const narrow_job *j = arg;
+	int64_t n = j->j.n;
+	float dy[GX_NARROW_ROW], y[GX_NARROW_ROW];
+	for (int64_t r = begin; r < end; r++) {
+		gx_bf16_widen(dy, j->x + r * n, n);
+		gx_bf16_widen(y, j->y + r * n, n);
+		grad_row(dy, dy, y, n, j->j.s, j->j.log);
+		gx_bf16_narrow(j->d + r * n, dy, n);
+	}
+}
+
+void gx_softmax_narrow_grad(uint16_t *dx, const uint16_t *dy, const uint16_t *y, int64_t outer,
+	int64_t n, float temperature, int log, int threads) {
+	narrow_job j = {{0, 0, 0, n, 1, 1.0f / temperature, log}, dx, dy, y};
+	if (n > 0) gx_parallel(threads, outer, 4, narrow_grad_rows, &j);
 }
 
 GX_CLONES static void grad_cols(const void *arg, int64_t begin, int64_t end) {

@@ -6,6 +6,10 @@ package cpu
 #include "softmax.h"
 #cgo noescape gx_softmax
 #cgo nocallback gx_softmax
+#cgo noescape gx_softmax_narrow
+#cgo nocallback gx_softmax_narrow
+#cgo noescape gx_softmax_narrow_grad
+#cgo nocallback gx_softmax_narrow_grad
 #cgo noescape gx_bias_softmax
 #cgo nocallback gx_bias_softmax
 #cgo noescape gx_softmax_grad
@@ -22,14 +26,23 @@ type Softmax struct {
 	Axis        Axis3
 	Temperature float32
 	Log         bool // the logarithm of the softmax
+	Narrow      bool // of bfloat16 arrays, for axes that CanNarrow; there is no RunBiased
 	Threads     int
 }
 
 // Run writes the softmax of x to d; they may be the same memory.
 func (s Softmax) Run(d, x unsafe.Pointer) {
+	if s.Narrow {
+		C.gx_softmax_narrow((*C.uint16_t)(d), (*C.uint16_t)(x), C.int64_t(s.Axis.Outer),
+			C.int64_t(s.Axis.N), C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
+		return
+	}
 	C.gx_softmax((*C.float)(d), (*C.float)(x), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N),
 		C.int64_t(s.Axis.Inner), C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
 }
+
+// CanNarrow reports whether Narrow serves the axis: it is the last one, and not too long.
+func (s Softmax) CanNarrow() bool { return s.Axis.Inner == 1 && s.Axis.N <= C.GX_NARROW_ROW }
 
 // RunBiased writes the softmax of x + bias, a number for each position along the axis, to d, which
 // may be x. It wants Inner = 1, Temperature = 1 and no Log.
@@ -40,6 +53,12 @@ func (s Softmax) RunBiased(d, x, bias unsafe.Pointer) {
 
 // RunGrad writes the gradient of the input, dx, from the output y and its gradient dy.
 func (s Softmax) RunGrad(dx, dy, y unsafe.Pointer) {
+	if s.Narrow {
+		C.gx_softmax_narrow_grad((*C.uint16_t)(dx), (*C.uint16_t)(dy), (*C.uint16_t)(y),
+			C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.float(s.Temperature), boolInt(s.Log),
+			C.int(s.Threads))
+		return
+	}
 	C.gx_softmax_grad((*C.float)(dx), (*C.float)(dy), (*C.float)(y), C.int64_t(s.Axis.Outer),
 		C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),
 		C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))

@@ -8,6 +8,14 @@
 void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inner,
 	float temperature, int log, int threads);
 
+// gx_softmax_narrow does so for rows of n bfloat16 numbers, at most GX_NARROW_ROW, gx_softmax_narrow_grad for
+// their gradients.
+enum { GX_NARROW_ROW = 8192 };
+void gx_softmax_narrow(uint16_t *d, const uint16_t *x, int64_t outer, int64_t n, float temperature,
+	int log, int threads);
+void gx_softmax_narrow_grad(uint16_t *dx, const uint16_t *dy, const uint16_t *y, int64_t outer,
+	int64_t n, float temperature, int log, int threads);
+
 // gx_bias_softmax writes the softmax of the rows of x + bias.
 void gx_bias_softmax(float *d, const float *x, const float *bias, int64_t outer, int64_t n,
 	int threads);

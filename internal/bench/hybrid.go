@@ -81,8 +81,10 @@ func bestOf(ctx context.Context, runs, n int, step func() error) (float64, error
 	return least, nil
 }
 
-// gluonStep returns a training step of a network and its loss on random data of a shape.
-func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape) (func() error, error) {
+// gluonStep returns a training step of a network and its loss on random data of a shape. The options
+// are those of the hybridized network.
+func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape,
+	opts ...gluon.HybridOption) (func() error, error) {
 	net := gluon.New(b)
 	if err := net.Init(initializer.Xavier{}); err != nil {
 		return nil, err
@@ -91,7 +93,7 @@ func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape) (func() error, err
 		return []*nd.Array{loss.SoftmaxCE{}.Forward(in[0], in[1])}
 	})
 	if hybridize {
-		net.Hybridize()
+		net.Hybridize(opts...)
 		criterion.Hybridize()
 	}
 	x, label := nd.Uniform(0, 1, shape), nd.Zeros(labels(shape))

@@ -86,6 +86,8 @@ func Suites() []Suite {
 			only: "mxnet", floor: 0.9},
 		{Name: "sparse", Script: "sparse.py", Workloads: sparse, args: peerAndLine,
 			variants: byThreads, floor: 0.9},
+		{Name: "narrow-train", Script: "narrowtrain.py", Workloads: narrowTrain, args: peerAndLine,
+			variants: byThreads, only: "torch"},
 		{Name: "attention", run: runAttention},
 		{Name: "narrow", run: runNarrow},
 		{Name: "onnx", run: runONNX},

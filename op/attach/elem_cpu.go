@@ -3,6 +3,9 @@
 package attach
 
 import (
+	"slices"
+	"unsafe"
+
 	"gomx/device"
 	"gomx/device/cpu"
 	"gomx/op"
@@ -19,6 +22,9 @@ func cost(a *op.Args, n int, slow bool) device.Work {
 
 // Map prepares m from input 0 to output 0.
 func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
+	if BFloat16(a) {
+		return step(a, m, cost(a, a.Out[0].Shape.Size(), m.Op.Slow()))
+	}
 	if !Float32(a) {
 		return nil, op.ErrUnsupported
 	}
@@ -31,6 +37,9 @@ func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
 
 // Zip prepares z from inputs 0 and 1, of the output's size, to output 0.
 func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
+	if BFloat16(a) {
+		return step(a, z, cost(a, a.Out[0].Shape.Size(), z.Op.Slow()))
+	}
 	if !Float32(a) {
 		return nil, op.ErrUnsupported
 	}
@@ -43,6 +52,10 @@ func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
 
 // Broadcast prepares z from inputs 0 and 1, which broadcast, to output 0.
 func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
+	if n := a.Out[0].Shape.Size(); BFloat16(a) && a.In[0].Shape.Size() == n &&
+		a.In[1].Shape.Size() == n {
+		return step(a, cpu.Zip{Op: z}, cost(a, n, z.Slow()))
+	}
 	if !Float32(a) {
 		return nil, op.ErrUnsupported
 	}
@@ -54,6 +67,33 @@ func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
 	}
 	return elem(cpu.Zip{Op: z}, Kernel(threads, 0,
 		func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })), nil
+}
+
+// AddUp prepares the sum of all inputs, bfloat16 arrays of the output's size, in their order.
+func AddUp(a *op.Args) (*op.Prepared, error) {
+	return step(a, cpu.AddUp{}, device.Work{Bytes: Bytes(a)})
+}
+
+// step prepares a function of the elements of bfloat16 arrays as a chain of one step.
+func step(a *op.Args, do any, w device.Work) (*op.Prepared, error) {
+	args := make([]int, len(a.In))
+	for i := range args {
+		args[i] = i
+	}
+	threads, n := Threads(a, w), a.Out[0].Shape.Size()
+	k, ok := cpu.NewNarrowChain(make([]cpu.Repeat, len(args)),
+		[]cpu.ChainStep{{Do: do, Args: args}}, []int{len(args)}, threads)
+	if !ok {
+		return nil, op.ErrUnsupported
+	}
+	return elem(do, Kernel(threads, 0, func(c *op.Call) {
+		var in [cpu.ChainInputs]unsafe.Pointer
+		for i := range c.In {
+			in[i] = c.In[i].Data
+		}
+		out := [1]unsafe.Pointer{c.Out[0].Data}
+		k.Run(out[:], in[:len(c.In)], n)
+	})), nil
 }
 
 // elem notes in k the function that the kernel applies to each element.
@@ -82,16 +122,43 @@ func TierC[P any](h op.Handle[P], prepare op.Prepare[P]) {
 // other parameters, or not at all: adapt changes them, or returns false.
 func Adapted[P any](h op.Handle[P], prepare op.Prepare[P], adapt func(p P, a *op.Args) (P, bool)) {
 	Exactly(h, func(p P, a *op.Args) (*op.Prepared, error) {
+		q, ok := p, true
+		if slices.ContainsFunc(a.In, isNarrow) || slices.ContainsFunc(a.Out, isNarrow) {
+			q, ok = adapt(p, a)
+		}
+		if !ok {
+			return prepare(p, a)
+		}
+		k, err := prepare(q, a)
+		if err == op.ErrUnsupported {
+			return widen(h.Op, prepare, q, a, nil)
+		}
+		return k, err
+	})
+}
+
+// Partly is TierC for a kernel that takes some operands as bfloat16 and all others as float32: the
+// inputs and outputs whose numbers keep returns. Where it takes them, only the others are converted.
+func Partly[P any](h op.Handle[P], prepare op.Prepare[P], keep func(p P) (in, out []int)) {
+	Exactly(h, func(p P, a *op.Args) (*op.Prepared, error) {
 		k, err := prepare(p, a)
 		if err != op.ErrUnsupported {
 			return k, err
 		}
-		if q, ok := adapt(p, a); ok {
-			return widen(h.Op, prepare, q, a)
+		in, out := keep(p)
+		if k, err := widen(h.Op, prepare, p, a, &kept{in, out}); err == nil {
+			return k, nil
 		}
-		return nil, err
+		return widen(h.Op, prepare, p, a, nil)
 	})
 }
+
+// Keeping returns the numbers of the operands that Partly does not convert.
+func Keeping[P any](in, out []int) func(P) ([]int, []int) {
+	return func(P) ([]int, []int) { return in, out }
+}
+
+func isNarrow(d op.Desc) bool { return narrow(d.DType) }
 
 // Exactly attaches a kernel of tier c that serves operands as they are or not at all, such as one
 // that reads little of a large operand.

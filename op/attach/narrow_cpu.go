@@ -45,17 +45,32 @@ func sized(d op.Desc) bool {
 	return narrow(d.DType) && ok
 }
 
-// widen prepares a kernel for operands of float16 and bfloat16 by converting them. A kernel that
-// chooses layouts does so where it chooses some that a conversion keeps.
-func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args) (*op.Prepared, error) {
+// kept are the numbers of the inputs and outputs that a kernel takes as bfloat16.
+type kept struct{ in, out []int }
+
+// has reports whether operand i of a list stays as it is.
+func (k *kept) has(isOut bool, i int, d op.Desc) bool {
+	if k == nil || d.DType != dtype.BFloat16 {
+		return false
+	}
+	if isOut {
+		return slices.Contains(k.out, i)
+	}
+	return slices.Contains(k.in, i)
+}
+
+// widen prepares a kernel for operands of float16 and bfloat16 by converting them, except those that
+// it keeps. A kernel that chooses layouts does so where it chooses some that a conversion keeps.
+func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args, keep *kept) (*op.Prepared,
+	error) {
 	if !slices.ContainsFunc(a.In, sized) && !slices.ContainsFunc(a.Out, sized) {
 		return nil, op.ErrUnsupported
 	}
 	wide := *a
 	wide.In, wide.Out = slices.Clone(a.In), slices.Clone(a.Out)
-	for _, list := range [][]op.Desc{wide.In, wide.Out} {
+	for at, list := range [][]op.Desc{wide.In, wide.Out} {
 		for i, d := range list {
-			if sized(d) {
+			if sized(d) && !keep.has(at == 1, i, d) {
 				list[i] = retyped(d, dtype.Float32)
 			}
 		}
@@ -66,17 +81,17 @@ func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args) (*op.Prepare
 	}
 	w := &widened{inner: inner, mutates: o.Mutates}
 	k := &op.Prepared{Threads: inner.Threads, Impls: inner.Impls, Run: w.run}
-	var kept bool
-	if k.In, kept = chosen(a.In, inner.In); kept {
-		k.Out, kept = chosen(a.Out, inner.Out)
+	var ok bool
+	if k.In, ok = chosen(a.In, inner.In); ok {
+		k.Out, ok = chosen(a.Out, inner.Out)
 	}
-	if !kept {
+	if !ok {
 		plain := *a
 		plain.Free = nil
 		if a.Free == nil {
 			return nil, op.ErrUnsupported
 		}
-		return widen(o, prepare, p, &plain)
+		return widen(o, prepare, p, &plain, keep)
 	}
 	used := Align(inner.Scratch)
 	w.in, used = place(a, k.In, inner.In, wide.In, used)
@@ -91,7 +106,7 @@ func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args) (*op.Prepare
 func chosen(list, inner []op.Desc) (laid []op.Desc, ok bool) {
 	laid = slices.Clone(list)
 	for i := range inner {
-		if !narrow(list[i].DType) {
+		if list[i].DType == inner[i].DType {
 			laid[i] = inner[i]
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	attach.TierC(Attention, func(p ScaledAttentionParams, a *op.Args) (*op.Prepared, error) {
+	attach.Partly(Attention, func(p ScaledAttentionParams, a *op.Args) (*op.Prepared, error) {
 		k, err := attentionC(p, a, a.In, a.Out[1:2])
 		if err != nil || !a.Needs(0) {
 			return nil, op.ErrUnsupported
@@ -23,11 +23,11 @@ func init() {
 			k.Run(&o, c.Scratch)
 			passSeed(c, seed)
 		}), nil
-	})
-	attach.TierC(attentionGrad, func(p ScaledAttentionParams, a *op.Args) (*op.Prepared, error) {
+	}, attach.Keeping[ScaledAttentionParams]([]int{0, 1, 2}, []int{0}))
+	attach.Partly(attentionGrad, func(p ScaledAttentionParams, a *op.Args) (*op.Prepared, error) {
 		in := a.In[p.first():]
 		k, err := attentionC(p, a, in, a.In[2:3])
-		if err != nil || k.Narrow || !a.Needs(0) || !a.Needs(1) || !a.Needs(2) {
+		if err != nil || !a.Needs(0) || !a.Needs(1) || !a.Needs(2) {
 			return nil, op.ErrUnsupported
 		}
 		return attach.Kernel(k.Threads, k.Scratch(true), func(c *op.Call) {
@@ -42,14 +42,19 @@ func init() {
 				clear(op.Bits[uint8](c.Out[3]))
 			}
 		}), nil
+	}, func(p ScaledAttentionParams) (in, out []int) {
+		q := p.first()
+		return []int{0, 1, q, q + 1, q + 2}, []int{0, 1, 2}
 	})
 }
 
 // attentionC describes the work for the kernels in C; in are query, key, value and so on.
 func attentionC(p ScaledAttentionParams, a *op.Args, in, lse []op.Desc) (cpu.Attention, error) {
 	rest := 3 + p.masks()
-	// a mask of bfloat16 is widened, and everything with it
-	narrow := attach.AllOf(dtype.BFloat16, in[:3]) && (!p.UseMask || in[3].DType == dtype.Bool)
+	narrow := attach.AllOf(dtype.BFloat16, in[:3]) // a mask of bfloat16 is widened
+	if narrow && p.UseMask && in[3].DType != dtype.Bool && in[3].DType != dtype.Float32 {
+		return cpu.Attention{}, op.ErrUnsupported
+	}
 	if !narrow && !attach.AllOf(dtype.Float32, in[:3]) || !attach.AllOf(dtype.Float32, lse) ||
 		!attach.AllOf(dtype.Int32, in[rest:]) || in[0].Shape.Size() == 0 ||
 		in[1].Shape.Size() == 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	attach.TierC(BatchNorm, func(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
+	attach.Partly(BatchNorm, func(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 		if k, err := blockedNormC(p, false, a); err == nil {
 			return k, nil
 		}
@@ -21,8 +21,8 @@ func init() {
 			return nil, err
 		}
 		return attach.Kernel(b.Threads, 0, func(c *op.Call) { b.Run(normOf(c)) }), nil
-	})
-	attach.TierC(BatchNormGrad, func(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
+	}, attach.Keeping[BatchNormParams]([]int{0}, []int{0}))
+	attach.Partly(BatchNormGrad, func(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 		if k, err := blockedNormGradC(p, a); err == nil {
 			return k, nil
 		}
@@ -31,7 +31,7 @@ func init() {
 			return nil, err
 		}
 		return attach.Kernel(b.Threads, 0, func(c *op.Call) { b.RunGrad(normGradOf(c)) }), nil
-	})
+	}, attach.Keeping[BatchNormParams]([]int{0, 1}, []int{0}))
 }
 
 // normOf returns the operands of BatchNorm.
@@ -69,9 +69,12 @@ func normSpec(p BatchNormParams, a *op.Args, data op.Desc) (cpu.BatchNorm, error
 }
 
 // blockedSpec describes the normalization of data in blocks of 16 channels, which is all that is
-// served beside plain arrays. Output 0 has the shape of data.
-func blockedSpec(p BatchNormParams, a *op.Args, data op.Desc) (cpu.BlockedNorm, error) {
-	if !float32s(a) || data.Shape.Size() == 0 {
+// served beside plain arrays. Output 0 has the shape of data; the inputs and outputs with the given
+// numbers may be bfloat16.
+func blockedSpec(p BatchNormParams, a *op.Args, data op.Desc, in, out []int) (cpu.BlockedNorm,
+	error) {
+	narrow, ok := mapTypes(a, in, out)
+	if !ok || data.Shape.Size() == 0 {
 		return cpu.BlockedNorm{}, op.ErrUnsupported
 	}
 	if l, ok := memoryOf(data); !ok || l != cpu.LayoutBlock16 || data.Layout != nil &&
@@ -82,7 +85,7 @@ func blockedSpec(p BatchNormParams, a *op.Args, data op.Desc) (cpu.BlockedNorm, 
 	if err == nil && (b.Axis.Outer != data.Shape[0] || b.Axis.N != data.Shape[1]) {
 		err = op.ErrUnsupported
 	}
-	return cpu.BlockedNorm{BatchNorm: b}, err
+	return cpu.BlockedNorm{BatchNorm: b, Narrow: narrow}, err
 }
 
 // blocked returns descriptions with those at some places in blocks of 16 channels, which is plain
@@ -98,15 +101,15 @@ func blocked(list []op.Desc, at ...int) []op.Desc {
 }
 
 func blockedNormC(p BatchNormParams, relu bool, a *op.Args) (*op.Prepared, error) {
-	b, err := blockedSpec(p, a, a.In[0])
-	if err != nil {
-		return nil, err
-	}
-	b.ReLU = relu
 	laid := []int{0}
 	if len(a.In) > normSum {
 		laid = append(laid, normSum)
 	}
+	b, err := blockedSpec(p, a, a.In[0], laid, []int{0})
+	if err != nil {
+		return nil, err
+	}
+	b.ReLU = relu
 	return &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, laid...),
 		Out: blocked(a.Out, 0), Run: func(c *op.Call) error {
 			o := cpu.BlockedNormCall{Norm: normOf(c), Scratch: c.Scratch}
@@ -119,7 +122,7 @@ func blockedNormC(p BatchNormParams, relu bool, a *op.Args) (*op.Prepared, error
 }
 
 func blockedNormGradC(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
-	b, err := blockedSpec(p, a, a.In[1])
+	b, err := blockedSpec(p, a, a.In[1], []int{0, 1}, []int{0})
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,7 @@ func narrowFC(p FullyConnectedParams, relu bool, a *op.Args) (*op.Prepared, erro
 	return list.Prepared(threads), err
 }
 
-// narrowFCGrad computes the gradients of bfloat16 arrays. The gradient of the bias is a sum over
-// float32 copies.
+// narrowFCGrad computes the gradients of bfloat16 arrays.
 func narrowFCGrad(a *op.Args) (*op.Prepared, error) {
 	rows, inputs, outputs := fcExtents(a.In[2].Shape, a.In[0].Shape)
 	threads := attach.Threads(a, fcWork(rows, inputs, outputs))
@@ -90,19 +89,11 @@ func narrowFCGrad(a *op.Args) (*op.Prepared, error) {
 	if len(a.Out) < 3 || !a.Needs(2) {
 		return k, nil
 	}
-	db := cpu.NewReduce(cpu.Sum, dtype.Shape{rows, outputs}, []bool{true, false}, 1, threads)
-	wide, _ := cpu.NewCast(dtype.Float32, dtype.BFloat16, threads)
-	back, _ := cpu.NewCast(dtype.BFloat16, dtype.Float32, 1)
-	sum := attach.Align(4 * rows * outputs)
-	rest := sum + attach.Align(4*outputs)
-	k.Scratch = max(k.Scratch, rest+db.Scratch())
+	db := cpu.NarrowSums{Rows: rows, Cols: outputs, Threads: threads}
 	return after(k, func(c *op.Call) {
-		if c.Out[2].Data == nil {
-			return
+		if out := c.Out[2].Data; out != nil {
+			db.Run(out, c.In[0].Data)
 		}
-		wide.Run(c.Scratch, c.In[0].Data, rows*outputs)
-		db.Run(unsafe.Add(c.Scratch, sum), c.Scratch, unsafe.Add(c.Scratch, rest))
-		back.Run(c.Out[2].Data, unsafe.Add(c.Scratch, sum), outputs)
 	}), nil
 }
 

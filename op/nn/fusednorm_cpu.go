@@ -11,19 +11,19 @@ import (
 )
 
 func init() {
-	attach.TierC(FusedBatchNorm, func(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
+	attach.Partly(FusedBatchNorm, func(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
 		if k, err := blockedNormC(p.plain(), true, a); err == nil {
 			return k, nil
 		}
 		return fusedNormC(p, a)
-	})
-	attach.TierC(FusedBatchNormGrad, func(p FusedBatchNormParams, a *op.Args) (*op.Prepared,
+	}, attach.Keeping[FusedBatchNormParams]([]int{0, normSum}, []int{0}))
+	attach.Partly(FusedBatchNormGrad, func(p FusedBatchNormParams, a *op.Args) (*op.Prepared,
 		error) {
 		if k, err := blockedFusedGradC(p, a); err == nil {
 			return k, nil
 		}
 		return fusedNormGradC(p, a)
-	})
+	}, attach.Keeping[FusedBatchNormParams]([]int{normGradDY, normGradX, normGradY}, []int{0, 3}))
 }
 
 // fusedNormC normalizes plain arrays and then adds and rectifies.
@@ -77,15 +77,15 @@ func fusedNormGradC(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
 }
 
 func blockedFusedGradC(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
-	b, err := blockedSpec(p.plain(), a, a.In[normGradX])
-	if err != nil || p.Sum && a.In[normGradX].Layout != nil && !a.Chooses(3) {
-		return nil, op.ErrUnsupported
-	}
-	b.ReLU = true
 	out := []int{0}
 	if p.Sum {
 		out = append(out, 3)
 	}
+	b, err := blockedSpec(p.plain(), a, a.In[normGradX], []int{normGradDY, normGradX, normGradY}, out)
+	if err != nil || p.Sum && a.In[normGradX].Layout != nil && !a.Chooses(3) {
+		return nil, op.ErrUnsupported
+	}
+	b.ReLU = true
 	k := &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, normGradDY,
 		normGradX, normGradY), Out: blocked(a.Out, out...)}
 	k.Run = func(c *op.Call) error {

@@ -3,6 +3,8 @@
 package nn
 
 import (
+	"slices"
+
 	"gomx/device"
 	"gomx/device/cpu"
 	"gomx/dtype"
@@ -34,16 +36,20 @@ func init() {
 
 // attachNorm attaches kernels to a normalization whose groups are rows of data.
 func attachNorm[P any](h, grad op.Handle[P], rows func(p P, data dtype.Shape) (cpu.RowNorm, bool)) {
-	prepare := func(p P, a *op.Args, data dtype.Shape) (cpu.RowNorm, error) {
+	prepare := func(p P, a *op.Args, data dtype.Shape, in, out []int) (cpu.RowNorm, error) {
 		k, ok := rows(p, data)
-		if !ok || !attach.Float32(a) || data.Size() == 0 {
+		if !ok {
+			return k, op.ErrUnsupported
+		}
+		if k.Narrow, ok = mapTypes(a, in, out); !ok || !plain(a) || data.Size() == 0 {
 			return k, op.ErrUnsupported
 		}
 		k.Threads = attach.Threads(a, device.Work{Bytes: 2 * attach.Bytes(a)})
 		return k, nil
 	}
-	attach.TierC(h, func(p P, a *op.Args) (*op.Prepared, error) {
-		k, err := prepare(p, a, a.In[0].Shape)
+	first, two := []int{0}, []int{0, 1}
+	attach.Partly(h, func(p P, a *op.Args) (*op.Prepared, error) {
+		k, err := prepare(p, a, a.In[0].Shape, first, first)
 		if err != nil {
 			return nil, err
 		}
@@ -51,9 +57,9 @@ func attachNorm[P any](h, grad op.Handle[P], rows func(p P, data dtype.Shape) (c
 			k.Run(&cpu.RowNormed{Y: c.Out[0].Data, Mean: c.Out[1].Data, Std: c.Out[2].Data,
 				X: c.In[0].Data, Gamma: c.In[1].Data, Beta: c.In[2].Data})
 		}), nil
-	})
-	attach.TierC(grad, func(p P, a *op.Args) (*op.Prepared, error) {
-		k, err := prepare(p, a, a.In[1].Shape)
+	}, attach.Keeping[P](first, first))
+	attach.Partly(grad, func(p P, a *op.Args) (*op.Prepared, error) {
+		k, err := prepare(p, a, a.In[1].Shape, two, first)
 		if err != nil {
 			return nil, err
 		}
@@ -62,5 +68,29 @@ func attachNorm[P any](h, grad op.Handle[P], rows func(p P, data dtype.Shape) (c
 				DBeta: c.Out[2].Data, DY: c.In[0].Data, X: c.In[1].Data,
 				Gamma: c.In[2].Data, Mean: c.In[3].Data, Std: c.In[4].Data}, c.Scratch)
 		}), nil
-	})
+	}, attach.Keeping[P](two, first))
+}
+
+// plain reports whether no operand has a layout.
+func plain(a *op.Args) bool {
+	laid := func(d op.Desc) bool { return d.Layout != nil }
+	return !slices.ContainsFunc(a.In, laid) && !slices.ContainsFunc(a.Out, laid)
+}
+
+// mapTypes reports whether the inputs and outputs with the given numbers are all bfloat16 or all
+// float32; ok is false where they are neither or others are not float32.
+func mapTypes(a *op.Args, in, out []int) (narrow, ok bool) {
+	narrow = a.In[in[0]].DType == dtype.BFloat16
+	for at, list := range [][]op.Desc{a.In, a.Out} {
+		for i, d := range list {
+			want := dtype.Float32
+			if narrow && slices.Contains([][]int{in, out}[at], i) {
+				want = dtype.BFloat16
+			}
+			if d.DType != want {
+				return narrow, false
+			}
+		}
+	}
+	return narrow, true
 }

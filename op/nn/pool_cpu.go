@@ -101,7 +101,8 @@ func poolSpec(p PoolingParams, a *op.Args, data, output dtype.Shape) (cpu.PoolSp
 // averages and sums, which reads no data, makes such an array by itself if the data is blocked.
 func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	y, x := a.In[0].Shape, a.Out[0].Shape
-	if a.In[1].Layout != cpu.LayoutBlock16 || !float32s(a) || !a.Chooses(0) || x.Size() == 0 ||
+	narrow := all(a, dtype.BFloat16)
+	if a.In[1].Layout != cpu.LayoutBlock16 || !float32s(a) && !narrow || !a.Chooses(0) || x.Size() == 0 ||
 		y.Size() == 0 {
 		return nil, op.ErrUnsupported
 	}
@@ -115,11 +116,19 @@ func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	if len(in) > 2 {
 		in = blocked(in, 1, 2)
 	}
-	return &op.Prepared{Threads: s.Threads, In: in, Out: blocked(a.Out, 0),
+	scratch := 0
+	if narrow {
+		scratch = k.NarrowScratch()
+	}
+	return &op.Prepared{Threads: s.Threads, Scratch: scratch, In: in, Out: blocked(a.Out, 0),
 		Run: func(c *op.Call) error {
 			var x, y unsafe.Pointer
 			if len(c.In) > 2 {
 				x, y = c.In[1].Data, c.In[2].Data
+			}
+			if narrow {
+				k.RunNarrowGrad(c.Out[0].Data, c.In[0].Data, x, y, c.Scratch)
+				return nil
 			}
 			k.RunBlockedGrad(c.Out[0].Data, c.In[0].Data, x, y)
 			return nil

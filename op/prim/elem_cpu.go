@@ -38,6 +38,9 @@ func scalarMap(m cpu.MapOp, s float64) cpu.Map {
 
 // addUp sums all inputs, in their order.
 func addUp(a *op.Args) (*op.Prepared, error) {
+	if attach.BFloat16(a) && len(a.In) > 1 {
+		return attach.AddUp(a)
+	}
 	if len(a.In) == 1 {
 		return attach.Map(a, cpu.Map{Op: cpu.Copy})
 	}

@@ -26,16 +26,10 @@ func Fusible(kind device.Kind, t dtype.Type, o *op.Op, params any, inputs int) b
 		return isMixed(t)
 	case kind == device.KindCUDA:
 		return t.IsFloat() && (o == AddN.Op || elemOn(kind, t, o, params, inputs) != nil)
-	case kind != device.KindCPU || t != dtype.Float32 || IsCast(o):
+	case kind != device.KindCPU || t != dtype.Float32 && t != dtype.BFloat16 || IsCast(o):
 		return false
 	}
-	return !cpu.HasC || device.MaxTier() < device.TierC || elemOf(o, params, inputs) != nil
-}
-
-// elemOf returns the description of the function that the processor's kernel of an operator applies
-// to every element of a block; nil when there is none.
-func elemOf(o *op.Op, params any, inputs int) any {
-	return elemOn(device.KindCPU, dtype.Float32, o, params, inputs)
+	return !cpu.HasC || device.MaxTier() < device.TierC || elemOn(kind, t, o, params, inputs) != nil
 }
 
 // elemOn returns the description of the function that the kernel of an operator applies to an

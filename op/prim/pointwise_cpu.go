@@ -15,7 +15,10 @@ func init() { attach.Exactly(FusedPointwise, chainC) }
 
 // chainC prepares a chain whose steps all describe their function of an element.
 func chainC(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
-	if !attach.Float32(a) {
+	prepare := cpu.NewChain
+	if attach.BFloat16(a) {
+		prepare = cpu.NewNarrowChain
+	} else if !attach.Float32(a) {
 		return nil, op.ErrUnsupported
 	}
 	c, err := p.parse()
@@ -34,7 +37,7 @@ func chainC(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
 	work := device.Work{Bytes: attach.Bytes(a)}
 	steps := make([]cpu.ChainStep, len(c.Steps))
 	for i, s := range c.Steps {
-		do := elemOf(s.Op, s.Params, len(s.Args))
+		do := elemOn(device.KindCPU, a.Out[0].DType, s.Op, s.Params, len(s.Args))
 		if do == nil {
 			return nil, op.ErrUnsupported
 		}
@@ -50,7 +53,7 @@ func chainC(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
 		}
 	}
 	threads := attach.Threads(a, work)
-	k, ok := cpu.NewChain(in, steps, outs, threads)
+	k, ok := prepare(in, steps, outs, threads)
 	if !ok {
 		return nil, op.ErrUnsupported
 	}

@@ -40,7 +40,8 @@ func init() {
 // prepare serves float32 without lengths.
 func (k softmaxKind) prepare(p SoftmaxParams, a *op.Args) (cpu.Softmax, error) {
 	shape := a.Out[0].Shape
-	if !attach.Float32(a) || p.UseLength || len(shape) == 0 {
+	narrow := attach.BFloat16(a)
+	if !attach.Float32(a) && !narrow || p.UseLength || len(shape) == 0 {
 		return cpu.Softmax{}, op.ErrUnsupported
 	}
 	axis, err := Axis("axis", p.Axis.Value(), len(shape))
@@ -48,7 +49,11 @@ func (k softmaxKind) prepare(p SoftmaxParams, a *op.Args) (cpu.Softmax, error) {
 		return cpu.Softmax{}, err
 	}
 	work := device.Work{Bytes: attach.Bytes(a), Elems: float64(shape.Size())}
-	return cpu.Softmax{Axis: cpu.SplitAt(shape, axis),
-		Temperature: float32(k.sign * p.Temperature.Or(1)), Log: k.log,
-		Threads: attach.Threads(a, work)}, nil
+	s := cpu.Softmax{Axis: cpu.SplitAt(shape, axis),
+		Temperature: float32(k.sign * p.Temperature.Or(1)), Log: k.log, Narrow: narrow,
+		Threads: attach.Threads(a, work)}
+	if narrow && !s.CanNarrow() {
+		return s, op.ErrUnsupported
+	}
+	return s, nil
 }
