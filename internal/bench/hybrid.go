@@ -85,7 +85,12 @@ func bestOf(ctx context.Context, runs, n int, step func() error) (float64, error
 // are those of the hybridized network.
 func gluonStep(b gluon.Block, hybridize bool, shape nd.Shape,
 	opts ...gluon.HybridOption) (func() error, error) {
-	net := gluon.New(b)
+	return netStep(gluon.New(b), hybridize, shape, opts...)
+}
+
+// netStep is gluonStep for a network.
+func netStep(net *gluon.Net, hybridize bool, shape nd.Shape,
+	opts ...gluon.HybridOption) (func() error, error) {
 	if err := net.Init(initializer.Xavier{}); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"gomx/dtype"
 	"gomx/gluon"
-	"gomx/gluon/nn"
 	"gomx/gluon/zoo"
 	"gomx/initializer"
 	"gomx/module"
@@ -42,15 +41,15 @@ func narrowNet(name string, net *sym.Symbol, batch int, t dtype.Type) Workload {
 		Unit: "images/s", Run: run}
 }
 
-// narrowBERT measures sequences per second, of which every word is given one of two classes.
+// narrowBERT measures sequences per second, of which the numbers of a word's output are the scores of
+// classes.
 func narrowBERT(batch, steps int, t dtype.Type) Workload {
-	block := func() gluon.Block {
-		bert := zoo.NewBERT(zoo.BERTConfig{NoTokenTypes: true, NoPooler: true, NoDecoder: true,
-			Dropout: 0})
-		return &taggedBERT{BERT: bert, Out: &nn.Dense{Units: 2, InUnits: 768}}
-	}
 	run := func(ctx context.Context) (float64, error) {
-		step, err := gluonStep(block(), true, nd.Shape{batch, steps}, gluon.MixedPrecision(t))
+		bert := zoo.NewBERT(zoo.BERTConfig{NoTokenTypes: true, NoPooler: true, NoDecoder: true})
+		net := gluon.Wrap(bert, func(in []*nd.Array) []*nd.Array {
+			return []*nd.Array{bert.Run(zoo.BERTInput{Words: in[0]}).Steps.Reshape(-1, 768)}
+		})
+		step, err := netStep(net, true, nd.Shape{batch, steps}, gluon.MixedPrecision(t))
 		if err != nil {
 			return 0, err
 		}
@@ -59,15 +58,4 @@ func narrowBERT(batch, steps int, t dtype.Type) Workload {
 	}
 	return Workload{Name: fmt.Sprintf("narrow-train.bert_base.%d.bs%d.%v", steps, batch, t),
 		Unit: "sequences/s", Run: run}
-}
-
-// taggedBERT is BERT with a layer that gives every word one of two classes.
-type taggedBERT struct {
-	BERT *zoo.BERT
-	Out  *nn.Dense
-}
-
-// Forward returns the scores of the classes, of shape (batch·steps, 2).
-func (b *taggedBERT) Forward(words *nd.Array) *nd.Array {
-	return b.Out.Forward(b.BERT.Run(zoo.BERTInput{Words: words}).Steps.Reshape(-1, 768))
 }

@@ -23,10 +23,10 @@ class BERT(nn.Module):
     def __init__(self):
         super().__init__()
         self.words, self.places = nn.Embedding(30522, 768), nn.Parameter(torch.zeros(512, 768))
-        self.norm, self.layers, self.out = nn.LayerNorm(768, eps=1e-12), nn.Sequential(*[Layer() for _ in range(12)]), nn.Linear(768, 2)
+        self.norm, self.layers = nn.LayerNorm(768, eps=1e-12), nn.Sequential(*[Layer() for _ in range(12)])
 
     def forward(self, x):
-        return self.out(self.layers(self.norm(self.words(x) + self.places[:x.shape[1]]))).flatten(0, 1)
+        return self.layers(self.norm(self.words(x) + self.places[:x.shape[1]])).flatten(0, 1)
 
 
 def resnet(depth):
