@@ -108,14 +108,15 @@ code of the process that ended the job.`,
 	flags.StringVar(&l.Encrypt, "encrypt", "off",
 		"encryption with keys made for this run: bulk (payloads by TLS 1.3, the rest by CURVE), "+
 			"curve (everything by CURVE) or off")
-	flags.BoolVar(&f.curve, "curve", false, "encrypt all connections by CURVE with keys made for this run")
+	flags.BoolVar(&f.curve, "curve", false, "encrypt all connections by CURVE "+
+		"with keys made for this run")
 	flags.IntVar(&l.Threads, "threads", 0,
 		"number of cores for the kernels of each process (default: the cores of the machine, "+
 			"divided among the workers)")
 	flags.StringVar(&l.BFloat16, "bfloat16", "",
-		"classes of products that workers compute in bfloat16, if their program asks for bfloat16: "+
-			"none, all, or some of convolution,depthwise,dense,few-rows,batched,other (default: the "+
-			"classes that the scheduler's processor computes faster so)")
+		"classes of products that workers compute in bfloat16, if their program asks for "+
+			"bfloat16: none, all, or some of convolution,depthwise,dense,few-rows,batched,other "+
+			"(default: the classes that the scheduler's processor computes faster so)")
 	flags.IntVar(&l.Restarts, "restarts", attempts(),
 		"number of times that a process is started again, -1 for never (default 10)")
 	flags.StringVar(&l.Dir, "dir", "", "folder for the files that the processes share, kept at "+

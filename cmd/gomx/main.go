@@ -144,9 +144,11 @@ const version = "0.1.0"
 func versionCommand() *cobra.Command {
 	var asJSON, cpu bool
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version, the kernels in the binary, their number of cores and the processor",
-		Long: `Version prints the version, the kernels in the binary, their number of cores and the processor.
+		Use: "version",
+		Short: "Print the version, the kernels in the binary, their number of cores and the " +
+			"processor",
+		Long: `Version prints the version, the kernels in the binary, their number of cores and
+the processor.
 
 With --cpu it also prints which classes of products the processor computes in bfloat16 where a
 program asks for bfloat16: the classes that are faster so than in float32. The choice comes from
