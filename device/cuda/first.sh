@@ -70,7 +70,10 @@ need_device() {
 	case "$devices" in *'gpu: 0 devices'*) echo "$stage: 0 devices: nothing to do"; return 1 ;; esac
 }
 
-devices=$(ours ./gomx devices 2>&1)
+if ! devices=$(ours ./gomx devices 2>&1); then
+	echo "first.sh: gomx does not start: $devices" >&2
+	exit 1
+fi
 status=0
 for stage in "${@:-look}"; do
 	passed=0 failed=0 lines=0 begin=$SECONDS

@@ -47,7 +47,8 @@ cp -r "$CACHE/pack" "$dir/cache/gomx/cuda"
 
 # Programs look for the packed libraries beside themselves: LD_LIBRARY_PATH would reach other
 # programs that they start, such as Python.
-link() { echo "-s -w -extldflags=-Wl,-rpath,\$ORIGIN/$1"; }
+# The old kind of search path holds for the libraries of libraries too.
+link() { echo "-s -w -extldflags=-Wl,--disable-new-dtags,-rpath,\$ORIGIN/$1"; }
 $GO build -tags cuda,nodnn,nojpeg -trimpath -ldflags="$(link lib)" -o "$dir/gomx" ./cmd/gomx
 for p in $PACKAGES; do
 	mkdir -p "$dir/$p"
