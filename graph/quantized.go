@@ -110,7 +110,7 @@ func (q *quantizer) move(n *op.Node, in []op.Entry, x extent) op.Entry {
 func (q *quantizer) quantize(n *op.Node, e op.Entry, t dtype.Type, x extent) op.Entry {
 	p, product, sum := q.behind(n, e)
 	if product == nil {
-		return q.copied(n, []op.Entry{e}).Entry(0)
+		return q.shifted(n, e, t, x)
 	}
 	p.OutType, p.Scale = t.String(), op.Some(float64(quant.RangeOf(t)/x.magnitude()))
 	in := product.In
@@ -118,6 +118,25 @@ func (q *quantizer) quantize(n *op.Node, e op.Entry, t dtype.Type, x extent) op.
 		in = append(in[:len(in):len(in)], sum)
 	}
 	return q.joined(quant.FusedProduct.Op, p, product, n, in...)
+}
+
+// shifted makes integers of e together with the zeros around the image and the shift behind them,
+// if e is made so.
+func (q *quantizer) shifted(n *op.Node, e op.Entry, t dtype.Type, x extent) op.Entry {
+	shift := e.Node
+	if shift.Op != prim.PlusScalar.Op || !q.only(e) || !together(shift, n) {
+		return q.copied(n, []op.Entry{e}).Entry(0)
+	}
+	p := quant.FusedQuantizeParams{OutType: t.String(),
+		Scale: op.Some(float64(quant.RangeOf(t) / x.magnitude())),
+		Shift: shift.Params.(prim.ScalarParams).Scalar}
+	in := shift.In[0]
+	if pad := in.Node; pad.Op == nn.Pad.Op && q.only(in) && together(pad, n) {
+		if v := pad.Params.(nn.PadParams); v.Mode == "constant" && v.ConstantValue == 0 {
+			p.PadWidth, in = v.PadWidth, pad.In[0]
+		}
+	}
+	return q.joined(quant.FusedQuantize.Op, p, shift, n, in)
 }
 
 // behind finds the product that computes e for n alone, perhaps with a sum with integers and a
@@ -180,12 +199,13 @@ func (q *quantizer) rule(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		return op.Entry{}
 	}
 	product := sums.Node
-	p := quant.FusedProductParams{OutType: "float32"}
+	p := quant.FusedProductParams{OutType: "float32", NumGroup: 1}
 	switch c := product.Params.(type) {
 	case nn.ConvolutionParams:
-		if !c.NoBias || c.NumGroup != 1 || len(c.Kernel) < 2 {
+		if !c.NoBias || len(c.Kernel) < 2 {
 			return op.Entry{}
 		}
+		p.NumGroup = c.NumGroup
 		p.Kernel, p.Stride, p.Dilate, p.Pad = c.Kernel, c.Stride, c.Dilate, c.Pad
 		p.NumFilter = c.NumFilter
 	case nn.FullyConnectedParams:

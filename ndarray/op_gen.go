@@ -1589,6 +1589,16 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: UpSamplingParams{Workspace: nd.Some(1)}.
 	UpSamplingParams = nn.UpSamplingParams
+	// WeightOnlyParams holds the parameters of WeightOnlyFullyConnected.
+	//
+	//   - NumHidden int: number of outputs; at least 1; required
+	//   - Bits int: size of a weight; one of 4, 8, 8 by default
+	//   - Group int: number of weights of an output that have one scale, a multiple of 32; 0: all;
+	//     at least 0
+	//   - NoBias bool: leave the bias out
+	//   - NoFlatten bool: join all axes but the first; else transform the last axis alone (switches
+	//     flatten off)
+	WeightOnlyParams = quant.WeightOnlyParams
 	// ZerosLaterParams holds the parameters of ZerosWithoutDtype.
 	//
 	//   - Shape []int: shape of the output; extents of zero are inferred from its use
@@ -1991,6 +2001,7 @@ var (
 	opTrunc                                 = op.Lookup("trunc")
 	opUnravelIndex                          = op.Lookup("_unravel_index")
 	opUpSampling                            = op.Lookup("UpSampling")
+	opWeightOnlyFullyConnected              = op.Lookup("WeightOnlyFullyConnected")
 	opWhere                                 = op.Lookup("where")
 	opZerosLike                             = op.Lookup("zeros_like")
 	opZerosWithoutDtype                     = op.Lookup("_zeros_without_dtype")
@@ -2019,6 +2030,7 @@ var (
 	inSoftmax                        = []string{"data", "length"}
 	inSoftmin                        = []string{"data", "length"}
 	inSwiGLU                         = []string{"data", "linear"}
+	inWeightOnlyFullyConnected       = []string{"data", "weight", "scale", "bias"}
 )
 
 // Abs computes |x|.
@@ -2972,7 +2984,8 @@ func ContribQuantizedConcat(data []*Array, p QuantizedConcatParams) []*Array {
 //
 // Sums are int32. The bias, int8, is added to the sums as it is. The range of the output counts a
 // step of data and
-// of weights as a 127th of their magnitudes, as MXNet does although the data are uint8.
+// of weights as a 127th of their magnitudes, as MXNet does although the data are uint8. MXNet has
+// no groups here.
 //
 // Parameters:
 //   - Kernel: extent of the window: (w), (h, w) or (d, h, w); required
@@ -6557,6 +6570,29 @@ func UnravelIndex(data *Array, p RavelParams) *Array {
 //   - Workspace: accepted for compatibility, without effect; 512 by default
 func UpSampling(data []*Array, p UpSamplingParams) *Array {
 	return apply1(opUpSampling, p, data...)
+}
+
+// WeightOnlyFullyConnected is FullyConnected of real numbers with weights that are stored as
+// integers.
+//
+// Weight k of output j is scale(j, k/group)·q(j, k), computed inside of the product in float32.
+// With 8 bits, weight has shape
+// (num_hidden, columns) and type int8. With 4 bits it has shape (num_hidden, columns/2) and type
+// uint8: byte i of every 16 bytes
+// has column i of 32 columns in its low bits and column i + 16 in its high bits, as numbers from -8
+// to 7. scale has shape
+// (num_hidden, columns/group). Columns are a multiple of the group and, with 4 bits, of 32.
+//
+// Parameters:
+//   - NumHidden: number of outputs; at least 1; required
+//   - Bits: size of a weight; one of 4, 8, 8 by default
+//   - Group: number of weights of an output that have one scale, a multiple of 32; 0: all; at least
+//     0
+//   - NoBias: leave the bias out
+//   - NoFlatten: join all axes but the first; else transform the last axis alone (switches flatten
+//     off)
+func WeightOnlyFullyConnected(data, weight, scale, bias *Array, p WeightOnlyParams) *Array {
+	return applyNamed(opWeightOnlyFullyConnected, p, inWeightOnlyFullyConnected, nil, data, weight, scale, bias)
 }
 
 // Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y,

@@ -125,8 +125,8 @@ func (p *plan) reason(l *layer) string {
 	switch q := l.node.Params.(type) {
 	case nn.ConvolutionParams:
 		switch {
-		case q.NumGroup != 1:
-			return fmt.Sprintf("%d groups; the operator has none", q.NumGroup)
+		case q.NumGroup != 1 && p.ForMXNet:
+			return fmt.Sprintf("%d groups; MXNet's operator has none", q.NumGroup)
 		case len(q.Kernel) != 2 && len(q.Kernel) != 3:
 			return fmt.Sprintf("%d axes; the operator has two or three", len(q.Kernel))
 		case p.Mode == None && !allPositive(l.node.In[0]):

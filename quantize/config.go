@@ -26,6 +26,9 @@ type Config struct {
 	Percentile float64
 	Batches    int      // number of batches that are read; 0: all of one epoch
 	Exclude    []string // names of layers that stay float32
+	// ForMXNet leaves layers in float32 that MXNet's quantized operators do not compute:
+	// convolutions with groups, depthwise ones among them.
+	ForMXNet bool
 	// MaxLoss is the greatest relative error of the outputs: the Euclidean norm of the difference
 	// from the float32 network, divided by the norm of its outputs, for the first batch. The layers
 	// that cause the most error stay float32 until it holds. 0: no limit.

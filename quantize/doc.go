@@ -8,11 +8,12 @@
 //
 // # Layers
 //
-// Convolutions over two or three axes without groups, and dense layers, become MXNet's quantized
-// operators. Batch norms behind them are folded into their weights first, and dropouts go. Weights
-// are int8, with a step for each output channel. Data are uint8 where no number is negative, as
-// behind a rectifier. Other data of dense layers are int8; other data of convolutions, which MXNet
-// wants as uint8, are moved by an integer zero point that the offset of the layer takes back.
+// Convolutions over two or three axes and dense layers become MXNet's quantized operators. MXNet
+// has no groups there, so Config.ForMXNet leaves convolutions with groups in float32. Batch norms
+// behind layers are folded into their weights first, and dropouts go. Weights are int8, with a step
+// for each output channel. Data are uint8 where no number is negative, as behind a rectifier. Other
+// data of dense layers are int8; other data of convolutions, which MXNet wants as uint8, are moved
+// by an integer zero point that the offset of the layer takes back.
 //
 // Pooling by max, flattening and joins along channels work on the integers. Residual sums read
 // integers and add in float32. All other operators compute in float32.
@@ -35,4 +36,9 @@
 // Config.Exclude names layers that stay float32. With Config.MaxLoss, Calibrate measures the error
 // that each layer alone causes at the outputs, and leaves the worst layers in float32 until the
 // error of the network is small enough.
+//
+// # Weights alone
+//
+// Weights stores the weights of dense layers as integers of 8 or 4 bits and leaves data and sums in
+// float32: for networks that read more weights than they compute, without calibration.
 package quantize

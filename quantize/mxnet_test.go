@@ -50,7 +50,7 @@ func TestInMXNet(t *testing.T) {
 		m := model(t, network(), rng, shape)
 		m.Symbol, _ = m.Symbol.Internals().Output("f3_output")
 		r, err := quantize.Calibrate(context.Background(), m, iterator(t, samples(rng, shape), 4),
-			quantize.Config{Mode: mode})
+			quantize.Config{Mode: mode, ForMXNet: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ func quantizeCommand() *cobra.Command {
 		Use:   "quantize PREFIX --data FILE",
 		Short: "Turn a network into one that computes with integers of 8 bits",
 		Long: `Quantize the convolutions and dense layers of the network PREFIX-symbol.json with the parameters
-PREFIX-0000.params, and write PREFIX-int8-symbol.json and PREFIX-int8-0000.params, which gomx and
-MXNet run.
+PREFIX-0000.params, and write PREFIX-int8-symbol.json and PREFIX-int8-0000.params, which gomx runs, and
+MXNet too with --for-mxnet or where no convolution has groups.
 
 FILE is a .params file of samples for the calibration: arrays under the names of the network's
 inputs, with the samples along the first axis. The command convert makes such a file of .npz and
@@ -53,6 +53,8 @@ float32, and with --max-loss the error that each of them alone causes at the out
 	flags.Float64Var(&f.config.Percentile, "percentile", 99.99,
 		"share of numbers inside of the range, with --mode percentile")
 	flags.StringSliceVar(&f.config.Exclude, "exclude", nil, "layers that stay float32, by name")
+	flags.BoolVar(&f.config.ForMXNet, "for-mxnet", false,
+		"leave layers in float32 that MXNet's quantized operators do not compute: groups")
 	flags.Float64Var(&f.config.MaxLoss, "max-loss", 0,
 		"greatest relative error of the outputs; the worst layers stay float32 (0: any)")
 	return cmd

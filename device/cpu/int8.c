@@ -6,7 +6,11 @@
 
 #include "gx.h"
 
-static const int weight_tags[] = {dnnl_x, dnnl_oiw, dnnl_oihw, dnnl_oidhw};
+static const int weight_tags[] = {dnnl_oi, dnnl_oiw, dnnl_oihw, dnnl_oidhw};
+static const int group_tags[] = {dnnl_x, dnnl_goiw, dnnl_goihw, dnnl_goidhw};
+
+// tag_of returns the library's name of a layout of data.
+static int tag_of(int layout, int axes) { return axes ? gx_layout_tag(layout, axes) : dnnl_nc; }
 
 // descs are the descriptions of the operands.
 typedef struct {
@@ -15,25 +19,27 @@ typedef struct {
 } descs;
 
 static int describe(gx_prog *p, const gx_int8 *c, descs *d) {
-	int n = (int)c->axes, last = gx_layout_tag(GX_LAST, n);
-	int64_t x[5] = {c->batch, c->ic}, y[5] = {c->batch, c->oc}, w[5] = {c->oc, c->ic};
-	int64_t v[5] = {1, c->oc, 1, 1, 1};
+	int n = (int)c->axes, last = tag_of(GX_LAST, n), grouped = c->groups > 1;
+	int64_t x[5] = {c->batch, c->ic}, y[5] = {c->batch, c->oc}, v[5] = {1, c->oc, 1, 1, 1};
+	int64_t w[6] = {c->groups, c->oc / c->groups, c->ic / c->groups}, *window = w + 3;
+	int64_t *all = grouped ? w : w + 1;
 	for (int i = 0; i < n; i++) {
-		x[2 + i] = c->in[i], y[2 + i] = c->out[i], w[2 + i] = c->kernel[i];
+		x[2 + i] = c->in[i], y[2 + i] = c->out[i], window[i] = c->kernel[i];
 		d->stride[i] = c->stride[i], d->dilate[i] = c->dilate[i] - 1, d->pad[i] = c->pad[i];
 		d->pad_end[i] = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilate[i] + 1 -
 			c->in[i] - c->pad[i];
 	}
 	int xt = c->x_type, yt = c->y_type, st = c->sum_type;
-	GX_TRY(gx_prog_md(p, &d->x, xt, n + 2, x, gx_layout_tag(c->x_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->x, xt, n + 2, x, tag_of(c->x_layout, n)));
 	GX_TRY(gx_prog_md(p, &d->last_x, xt, n + 2, x, last));
-	GX_TRY(gx_prog_md(p, &d->y, yt, n + 2, y, gx_layout_tag(c->y_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->y, yt, n + 2, y, tag_of(c->y_layout, n)));
 	GX_TRY(gx_prog_md(p, &d->last_y, yt, n + 2, y, last));
-	GX_TRY(gx_prog_md(p, &d->w, GX_INT8, n + 2, w, weight_tags[n]));
-	GX_TRY(gx_prog_md(p, &d->any_w, GX_INT8, n + 2, w, dnnl_format_tag_any));
-	GX_TRY(gx_prog_md(p, &d->vector, GX_FLOAT, n + 2, v, gx_layout_tag(GX_PLAIN, n)));
+	int tag = grouped ? group_tags[n] : weight_tags[n];
+	GX_TRY(gx_prog_md(p, &d->w, GX_INT8, n + 2 + grouped, all, tag));
+	GX_TRY(gx_prog_md(p, &d->any_w, GX_INT8, n + 2 + grouped, all, dnnl_format_tag_any));
+	GX_TRY(gx_prog_md(p, &d->vector, GX_FLOAT, n + 2, v, tag_of(GX_PLAIN, n)));
 	if (c->sum_type == GX_NONE) return 0;
-	GX_TRY(gx_prog_md(p, &d->sum, st, n + 2, y, gx_layout_tag(c->sum_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->sum, st, n + 2, y, tag_of(c->sum_layout, n)));
 	return gx_prog_md(p, &d->last_sum, st, n + 2, y, last);
 }
 
@@ -60,6 +66,18 @@ static int append(dnnl_post_ops_t ops, const gx_int8 *c, const descs *d) {
 	if (c->relu) GX_TRY(append_eltwise(ops, dnnl_eltwise_relu, 0.0f));
 	if (c->y_type != GX_FLOAT) GX_TRY(append_eltwise(ops, dnnl_eltwise_linear, c->y_scale));
 	return 0;
+}
+
+static int create_dense(dnnl_primitive_desc_t *pd, const descs *d, dnnl_primitive_attr_t attr) {
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_inner_product_forward_primitive_desc_create(pd, gx_engine(),
+		dnnl_forward_inference, d->last_x, d->any_w, 0, d->last_y, attr);
+#else
+	dnnl_inner_product_desc_t id;
+	GX_TRY(dnnl_inner_product_forward_desc_init(&id, dnnl_forward_inference, d->last_x, d->any_w, 0,
+		d->last_y));
+	return dnnl_primitive_desc_create(pd, &id, attr, gx_engine(), 0);
+#endif
 }
 
 static int create(dnnl_primitive_desc_t *pd, const descs *d, dnnl_primitive_attr_t attr) {
@@ -95,7 +113,7 @@ int gx_int8_program(gx_prog **out, const gx_int8 *c, int threads) {
 		return err;
 	}
 	GX_TRY(gx_prog_post_ops(p, ops, &attr));
-	GX_TRY(create(&pd, &d, attr));
+	GX_TRY(c->axes ? create(&pd, &d, attr) : create_dense(&pd, &d, attr));
 	GX_TRY(gx_prog_keep(p, pd));
 	if (!exact(gx_impl(pd))) return dnnl_unimplemented;
 	gx_place px, pw = {1, 0}, py, final = {4, 0};

@@ -26,15 +26,16 @@ import (
 )
 
 // Int8Spec describes a convolution over two or three spatial axes, or a dense layer, of integers of
-// 8 bits. Data has shape (Batch, InChannels, In...), int8 weights (OutChannels, InChannels,
+// 8 bits. Data has shape (Batch, InChannels, In...), int8 weights (OutChannels, InChannels/Groups,
 // Kernel...), scales and offsets (OutChannels). A dense layer of data (Batch, InChannels) has no
-// axes.
+// axes and one group.
 //
 // An output is made of the sum s of its products, in 32 bits, in float32: v = s·scale + offset,
 // rounded twice; then v = v + q·SumStep, rounded once, for the number q of an added array; then the
 // rectifier. A float32 output is v; others are v·Scale, rounded and limited to their type.
 type Int8Spec struct {
 	Batch, InChannels, OutChannels  int
+	Groups                          int // 0: one
 	In, Out, Kernel, Stride, Dilate []int
 	Pad                             []int
 	X, Y, Sum                       dtype.Type // Sum Unknown: nothing is added
@@ -44,11 +45,11 @@ type Int8Spec struct {
 	Packed                          bool   // weights come as Packing leaves them
 }
 
-// c describes the layer; a dense one as a convolution of one image whose pixels are the samples,
-// where rows is true, else of images of one pixel.
-func (s *Int8Spec) c(rows bool) C.gx_int8 {
+// c describes the layer; a dense one as a convolution of images of one pixel if pixels is true.
+func (s *Int8Spec) c(pixels bool) C.gx_int8 {
 	c := C.gx_int8{axes: C.int64_t(len(s.Kernel)), batch: C.int64_t(s.Batch),
 		ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
+		groups: C.int64_t(max(s.Groups, 1)),
 		x_type: elementType(s.X), y_type: elementType(s.Y), sum_type: C.GX_NONE,
 		relu: C.int32_t(boolInt(s.ReLU)), y_scale: C.float(s.Scale), sum_step: C.float(s.SumStep),
 		x_layout: C.int32_t(s.XLayout), y_layout: C.int32_t(s.YLayout),
@@ -62,16 +63,12 @@ func (s *Int8Spec) c(rows bool) C.gx_int8 {
 		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]),
 			C.int64_t(s.Pad[i])
 	}
-	if len(s.Kernel) > 0 {
+	if len(s.Kernel) > 0 || !pixels {
 		return c
 	}
 	c.axes = 2
 	for i := range 2 {
 		c.in[i], c.out[i], c.kernel[i], c.stride[i], c.dilate[i] = 1, 1, 1, 1, 1
-	}
-	if rows {
-		c.in[0], c.out[0], c.batch = c.batch, c.batch, 1
-		c.x_layout, c.y_layout, c.sum_layout = C.GX_LAST, C.GX_LAST, C.GX_LAST
 	}
 	return c
 }
@@ -86,14 +83,14 @@ type Int8 struct {
 // NewInt8 prepares a layer with the library, for the processors on which its sums are exact.
 func NewInt8(s Int8Spec, threads int) (Int8, error) {
 	var prog *C.gx_prog
-	c := s.c(true)
+	c := s.c(false)
 	code := C.gx_int8_program(&prog, &c, C.int(threads))
 	p, err := newProgram("layer of integers", prog, code)
 	return Int8{p, c, threads}, err
 }
 
 // PlainInt8 prepares a layer of plain arrays with loops of our own, exact everywhere.
-func PlainInt8(s Int8Spec, threads int) Int8 { return Int8{nil, s.c(false), threads} }
+func PlainInt8(s Int8Spec, threads int) Int8 { return Int8{nil, s.c(true), threads} }
 
 // Int8Operands holds the operands of Int8.Run; Sum is nil where nothing is added, and may be Y with
 // a program.
@@ -117,20 +114,35 @@ func (k Int8) Packing() (*Packing, error) {
 	return &Packing{k.Program, p, int(C.gx_prog_packed_bytes(k.c)), k.threads}, err
 }
 
-// Quantizer turns float32 numbers into integers x·Scale, rounded to the nearest and limited to
-// their type. NaN becomes the least number.
+// Quantizer turns float32 images (Batch, Channels, In...) with up to three spatial axes into
+// integers (x + Shift)·Scale, rounded to the nearest and limited to their type, with zeros, shifted
+// and scaled too, around them. NaN becomes the least number. The input is plain.
 type Quantizer struct {
-	Scale               float32
-	Type                dtype.Type // Uint8 or Int8
-	N, Channels, Pixels int
-	Last                bool // the output has its channels last; the input is plain
-	Threads             int
+	Shift, Scale    float32
+	Type            dtype.Type // Uint8 or Int8
+	Batch, Channels int
+	In              []int
+	Before, Out     []int // zeros before each axis, extents of the output; nil: no zeros
+	Last            bool  // the output has its channels last
+	Threads         int
 }
 
 // Run quantizes x.
-func (q Quantizer) Run(y, x unsafe.Pointer) {
-	C.gx_quantize(y, (*C.float)(x), C.float(q.Scale), C.int(elementType(q.Type)), C.int64_t(q.N),
-		C.int64_t(q.Channels), C.int64_t(q.Pixels), boolInt(q.Last), C.int(q.Threads))
+func (q *Quantizer) Run(y, x unsafe.Pointer) {
+	c := C.gx_quantizer{batch: C.int64_t(q.Batch), channels: C.int64_t(q.Channels),
+		shift: C.float(q.Shift), scale: C.float(q.Scale), _type: elementType(q.Type),
+		last: C.int32_t(boolInt(q.Last))}
+	lead := 3 - len(q.In)
+	for a := range 3 {
+		c.in[a], c.out[a] = 1, 1
+		if i := a - lead; i >= 0 {
+			c.in[a], c.out[a] = C.int64_t(q.In[i]), C.int64_t(q.In[i])
+			if q.Out != nil {
+				c.before[a], c.out[a] = C.int64_t(q.Before[i]), C.int64_t(q.Out[i])
+			}
+		}
+	}
+	C.gx_quantize(&c, y, (*C.float)(x), C.int(q.Threads))
 }
 
 // Dequantize turns n integers of a type into float32 numbers q·step.

@@ -10,9 +10,10 @@
 
 #include "prog.h"
 
-// gx_int8 describes a layer. Weights are int8 (oc, ic, kernel...), scale and offset are (oc).
+// gx_int8 describes a layer. Weights are int8 (oc, ic / groups, kernel...), scale and offset are
+// (oc). A program of a dense layer has no axes.
 typedef struct {
-	int64_t axes, batch, ic, oc;
+	int64_t axes, batch, ic, oc, groups;
 	int64_t in[3], out[3], kernel[3], stride[3], dilate[3], pad[3]; // dilate 1 is dense
 	int32_t x_type, y_type, sum_type; // sum_type GX_NONE: nothing is added
 	int32_t relu;
@@ -33,10 +34,16 @@ int gx_int8_pack(gx_prog **p, const gx_int8 *c, const gx_prog *layer, int thread
 void gx_int8_run(const gx_int8 *c, void *y, const void *x, const int8_t *w, const float *scale,
 	const float *offset, const void *sum, int threads);
 
-// gx_quantize turns n planes of channels times pixels numbers, plain, into integers x * scale of a
-// type, plain or with the channels last. NaN becomes the least number.
-void gx_quantize(void *y, const float *x, float scale, int type, int64_t n, int64_t channels,
-	int64_t pixels, int last, int threads);
+// gx_quantizer describes how images (batch, channels, in...), plain, become integers
+// (x + shift) * scale of a type, with zeros, shifted and scaled too, before and behind each spatial
+// axis: plain, or with the channels last. NaN becomes the least number.
+typedef struct {
+	int64_t batch, channels, in[3], before[3], out[3];
+	float shift, scale;
+	int32_t type, last;
+} gx_quantizer;
+
+void gx_quantize(const gx_quantizer *q, void *y, const float *x, int threads);
 
 // gx_dequantize turns n integers of a type into q * step.
 void gx_dequantize(float *y, const void *x, float step, int type, int64_t n, int threads);

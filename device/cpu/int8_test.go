@@ -29,7 +29,9 @@ func reference(s *cpu.Int8Spec, o integers) []float64 {
 	for i := range y {
 		n, oc, at := i/(s.OutChannels*out), i/out%s.OutChannels, i%out
 		acc := 0
-		for ic := range s.InChannels {
+		each := s.InChannels / s.Groups
+		for g := range each {
+			ic := oc/(s.OutChannels/s.Groups)*each + g
 			for t := range kernel {
 				k, p, pixel, inside := t, at, 0, true
 				var coord [3]int
@@ -42,7 +44,7 @@ func reference(s *cpu.Int8Spec, o integers) []float64 {
 					pixel = pixel*s.In[a] + coord[a]
 				}
 				if inside {
-					acc += o.x[(n*s.InChannels+ic)*in+pixel] * o.w[(oc*s.InChannels+ic)*kernel+t]
+					acc += o.x[(n*s.InChannels+ic)*in+pixel] * o.w[(oc*each+g)*kernel+t]
 				}
 			}
 		}
@@ -104,7 +106,8 @@ func read(p unsafe.Pointer, t dtype.Type, size, batch, channels int, last bool) 
 func anyInt8(rng *rand.Rand) (cpu.Int8Spec, integers) {
 	pick := func(list ...int) int { return list[rng.IntN(len(list))] }
 	s := cpu.Int8Spec{Batch: 1 + rng.IntN(3), InChannels: pick(1, 3, 4, 7, 16, 20, 64),
-		OutChannels: pick(1, 5, 8, 16, 24, 64), Sum: dtype.Unknown, ReLU: rng.IntN(2) == 0,
+		OutChannels: pick(1, 5, 8, 16, 24, 64), Groups: 1, Sum: dtype.Unknown,
+		ReLU:  rng.IntN(2) == 0,
 		Scale: float32(20 + 20*rng.Float64()), SumStep: float32(0.01 + 0.02*rng.Float64())}
 	bytes := []dtype.Type{dtype.Uint8, dtype.Int8}
 	s.X, s.Y = bytes[rng.IntN(2)], append(bytes, dtype.Float32)[rng.IntN(3)]
@@ -119,6 +122,12 @@ func anyInt8(rng *rand.Rand) (cpu.Int8Spec, integers) {
 		s.Stride, s.Pad = append(s.Stride, stride), append(s.Pad, pad)
 		s.Out = append(s.Out, (in+2*pad-d*(k-1)-1)/stride+1)
 	}
+	if len(s.Kernel) > 0 && rng.IntN(3) == 0 { // depthwise, with one or two outputs each, or pairs
+		s.Groups, s.OutChannels = s.InChannels, s.InChannels*pick(1, 1, 2)
+		if s.InChannels%2 == 0 && rng.IntN(4) == 0 {
+			s.Groups /= 2
+		}
+	}
 	number := func(t dtype.Type) int {
 		if rng.IntN(3) == 0 { // an extreme one
 			return map[dtype.Type]int{dtype.Uint8: 255, dtype.Int8: 127 - 255*rng.IntN(2)}[t]
@@ -126,7 +135,7 @@ func anyInt8(rng *rand.Rand) (cpu.Int8Spec, integers) {
 		return map[dtype.Type]int{dtype.Int8: -128}[t] + rng.IntN(256)
 	}
 	o := integers{x: make([]int, s.Batch*s.InChannels*volume(s.In)),
-		w:     make([]int, s.OutChannels*s.InChannels*volume(s.Kernel)),
+		w:     make([]int, s.OutChannels*s.InChannels/s.Groups*volume(s.Kernel)),
 		sum:   make([]int, s.Batch*s.OutChannels*volume(s.Out)),
 		scale: make([]float32, s.OutChannels), offset: make([]float32, s.OutChannels)}
 	for i := range o.x {
@@ -140,7 +149,7 @@ func anyInt8(rng *rand.Rand) (cpu.Int8Spec, integers) {
 			o.sum[i] = number(s.Sum)
 		}
 	}
-	fan := math.Sqrt(float64(s.InChannels * volume(s.Kernel)))
+	fan := math.Sqrt(float64(s.InChannels / s.Groups * volume(s.Kernel)))
 	for i := range o.scale {
 		o.scale[i] = float32((0.5 + rng.Float64()) * 2e-4 / fan)
 		o.offset[i] = float32(rng.NormFloat64())

@@ -91,12 +91,13 @@ static void tap(const gx_int8 *c, int32_t *s, const void *x, int64_t row, int32_
 static void row(const job *j, int64_t n, int64_t oc, const int64_t *o, int64_t from, int64_t to,
 	int32_t *sums) {
 	const gx_int8 *c = j->c;
-	int64_t axes = c->axes, last = axes - 1, taps = 1;
+	int64_t axes = c->axes, last = axes - 1, taps = 1, each = c->ic / c->groups;
+	int64_t first = n * c->ic + oc / (c->oc / c->groups) * each; // channel of the input
 	for (int64_t a = 0; a < axes; a++) taps *= c->kernel[a];
 	memset(sums, 0, (size_t)(to - from) * sizeof *sums);
-	for (int64_t ic = 0; ic < c->ic; ic++)
+	for (int64_t ic = 0; ic < each; ic++)
 		for (int64_t t = 0; t < taps; t++) {
-			int64_t k[3], rest = t, at = n * c->ic + ic, inside = 1;
+			int64_t k[3], rest = t, at = first + ic, inside = 1;
 			for (int64_t a = last; a >= 0; a--) k[a] = rest % c->kernel[a], rest /= c->kernel[a];
 			for (int64_t a = 0; a < last; a++) {
 				int64_t i = o[a] * c->stride[a] + k[a] * c->dilate[a] - c->pad[a];
@@ -104,7 +105,7 @@ static void row(const job *j, int64_t n, int64_t oc, const int64_t *o, int64_t f
 				at = at * c->in[a] + i;
 			}
 			if (inside)
-				tap(c, sums, j->x, at * c->in[last], j->w[(oc * c->ic + ic) * taps + t], k[last],
+				tap(c, sums, j->x, at * c->in[last], j->w[(oc * each + ic) * taps + t], k[last],
 					from, to);
 		}
 }
@@ -144,66 +145,113 @@ static void outputs(const void *arg, int64_t begin, int64_t end) {
 void gx_int8_run(const gx_int8 *c, void *y, const void *x, const int8_t *w, const float *scale,
 	const float *offset, const void *sum, int threads) {
 	job j = {c, y, x, sum, w, scale, offset};
-	int64_t single = 1;
+	int64_t single = c->groups;
 	for (int64_t a = 0; a < c->axes; a++) single *= c->in[a] * c->kernel[a] * c->out[a];
 	
 	gx_parallel(threads, c->batch * c->oc, 1, single == 1 ? outputs : planes, &j);
+}
+
+// QUANTIZE turns n numbers into integers.
+#define QUANTIZE(name, T, low, high) \
+	GX_CLONES static void quantize_##name(T *restrict y, const float *restrict x, float shift, \
+		float scale, int64_t n) { \
+		for (int64_t i = 0; i < n; i++) { \
+			float v = (x[i] + shift) * scale; \
+			v = v > low ? v : low; \
+			y[i] = (T)rintf(v < high ? v : high); \
+		} \
+	}
+QUANTIZE(u8, uint8_t, 0.0f, 255.0f)
+QUANTIZE(s8, int8_t, -128.0f, 127.0f)
+
+static void quantize(const gx_quantizer *q, uint8_t *y, const float *x, int64_t n) {
+	if (q->type == GX_INT8)
+		quantize_s8((int8_t *)y, x, q->shift, q->scale, n);
+	else
+		quantize_u8(y, x, q->shift, q->scale, n);
+}
+
+// TURNED is the number of channels that are quantized before their bytes are put side by side.
+enum { TURNED = 16 };
+
+// turned writes n pixels of some channels, which lie CHUNK apart, side by side.
+GX_CLONES static void turned(uint8_t *restrict y, const uint8_t *restrict x, int64_t n,
+	int64_t some, int64_t channels) {
+	if (some == 3) {
+		for (int64_t i = 0; i < n; i++, y += channels)
+			y[0] = x[i], y[1] = x[CHUNK + i], y[2] = x[2 * CHUNK + i];
+		return;
+	}
+	for (int64_t i = 0; i < n; i++, y += channels)
+		for (int64_t k = 0; k < some; k++) y[k] = x[k * CHUNK + i];
+}
+
+typedef struct {
+	const gx_quantizer *q;
+	uint8_t *y;
+	const float *x;
+} quantizing;
+
+// row_last writes a row of pixels with their channels side by side.
+static void row_last(const quantizing *j, uint8_t *y, const float *x, int64_t plane, uint8_t zero) {
+	const gx_quantizer *q = j->q;
+	int64_t c = q->channels, n = q->in[2];
+	memset(y, zero, (size_t)(q->before[2] * c));
+	memset(y + (q->before[2] + n) * c, zero, (size_t)((q->out[2] - q->before[2] - n) * c));
+	y += q->before[2] * c;
+	uint8_t block[TURNED * CHUNK];
+	for (int64_t b = 0; b < n; b += CHUNK) {
+		int64_t size = gx_min(CHUNK, n - b);
+		for (int64_t k = 0; k < c; k += TURNED) {
+			int64_t some = gx_min(TURNED, c - k);
+			for (int64_t i = 0; i < some; i++)
+				quantize(q, block + i * CHUNK, x + (k + i) * plane + b, size);
+			turned(y + b * c + k, block, size, some, c);
+		}
+	}
+}
+
+// rows writes rows of the output: of all channels if they are last, else of one channel.
+static void rows(const void *arg, int64_t begin, int64_t end) {
+	const quantizing *j = arg;
+	const gx_quantizer *q = j->q;
+	int64_t plane = q->in[0] * q->in[1] * q->in[2], size = q->out[2] * (q->last ? q->channels : 1);
+	uint8_t zero;
+	const float none = 0;
+	quantize(q, &zero, &none, 1);
+	for (int64_t i = begin; i < end; i++) {
+		int64_t h = i % q->out[1] - q->before[1], rest = i / q->out[1];
+		int64_t d = rest % q->out[0] - q->before[0], image = rest / q->out[0];
+		uint8_t *y = j->y + i * size;
+		if (h < 0 || h >= q->in[1] || d < 0 || d >= q->in[0]) {
+			memset(y, zero, (size_t)size);
+			continue;
+		}
+		const float *x = j->x + (d * q->in[1] + h) * q->in[2];
+		x += image * plane * (q->last ? q->channels : 1);
+		if (q->last) {
+			row_last(j, y, x, plane, zero);
+			continue;
+		}
+		memset(y, zero, (size_t)q->before[2]);
+		quantize(q, y + q->before[2], x, q->in[2]);
+		int64_t filled = q->before[2] + q->in[2];
+		memset(y + filled, zero, (size_t)(q->out[2] - filled));
+	}
+}
+
+void gx_quantize(const gx_quantizer *q, void *y, const float *x, int threads) {
+	quantizing j = {q, y, x};
+	
+	gx_parallel(threads, q->batch * (q->last ? 1 : q->channels) * q->out[0] * q->out[1], 1, rows, &j);
 }
 
 typedef struct {
 	void *y;
 	const void *x;
 	float scale;
-	int type, last;
-	int64_t channels, pixels;
+	int type;
 } change;
-
-// QUANTIZE turns n numbers into integers; those of the output are step apart.
-#define QUANTIZE(name, T, low, high) \
-	GX_CLONES static void quantize_##name(T *y, const float *x, float scale, int64_t n, \
-		int64_t step) { \
-		for (int64_t i = 0; i < n; i++) { \
-			float v = x[i] * scale; \
-			v = v > low ? v : low; \
-			y[i * step] = (T)rintf(v < high ? v : high); \
-		} \
-	}
-QUANTIZE(u8, uint8_t, 0.0f, 255.0f)
-QUANTIZE(s8, int8_t, -128.0f, 127.0f)
-
-static void quantize(const change *c, int64_t to, int64_t from, int64_t n, int64_t step) {
-	const float *x = (const float *)c->x + from;
-	if (c->type == GX_INT8)
-		quantize_s8((int8_t *)c->y + to, x, c->scale, n, step);
-	else
-		quantize_u8((uint8_t *)c->y + to, x, c->scale, n, step);
-}
-
-static void quantize_flat(const void *arg, int64_t begin, int64_t end) {
-	quantize(arg, begin, begin, end - begin, 1);
-}
-
-// quantize_last takes blocks of pixels, so that the bytes that it writes stay in a cache.
-static void quantize_last(const void *arg, int64_t begin, int64_t end) {
-	const change *c = arg;
-	int64_t blocks = (c->pixels + CHUNK - 1) / CHUNK;
-	for (int64_t i = begin; i < end; i++) {
-		int64_t n = i / blocks * c->channels * c->pixels, b = i % blocks * CHUNK;
-		int64_t size = gx_min(CHUNK, c->pixels - b);
-		for (int64_t k = 0; k < c->channels; k++)
-			quantize(c, n + b * c->channels + k, n + k * c->pixels + b, size, c->channels);
-	}
-}
-
-void gx_quantize(void *y, const float *x, float scale, int type, int64_t n, int64_t channels,
-	int64_t pixels, int last, int threads) {
-	change c = {y, x, scale, type, last, channels, pixels};
-	
-	if (last)
-		gx_parallel(threads, n * ((pixels + CHUNK - 1) / CHUNK), 1, quantize_last, &c);
-	else
-		gx_parallel(threads, n * channels * pixels, CHUNK, quantize_flat, &c);
-}
 
 GX_CLONES static void dequantize_u8(float *y, const uint8_t *x, float step, int64_t n) {
 	for (int64_t i = 0; i < n; i++) y[i] = (float)x[i] * step;

@@ -16,6 +16,7 @@ type FusedProductParams struct {
 	Dilate    []int           `op:"dilate" doc:"distance of neighbouring window elements, 1 by default"`
 	Pad       []int           `op:"pad" doc:"zeros added on both sides, 0 by default"`
 	NumFilter int             `op:"num_filter,required" min:"1" doc:"number of output channels"`
+	NumGroup  int             `op:"num_group" default:"1" min:"1" doc:"number of groups of channels that are convolved separately"`
 	Sum       bool            `op:"sum" doc:"add an array of integers"`
 	SumStep   op.Opt[float64] `op:"sum_step" default:"1" doc:"real number that an integer of that array counts"`
 	ReLU      bool            `op:"relu" doc:"set negative results to zero"`
@@ -84,7 +85,7 @@ func (p FusedProductParams) Dense() bool { return len(p.Kernel) == 0 }
 
 func (p FusedProductParams) conv() nn.ConvolutionParams {
 	return nn.ConvolutionParams{Kernel: p.Kernel, Stride: p.Stride, Dilate: p.Dilate, Pad: p.Pad,
-		NumFilter: p.NumFilter, NumGroup: 1, NoBias: true, Layout: "None"}
+		NumFilter: p.NumFilter, NumGroup: p.NumGroup, NoBias: true, Layout: "None"}
 }
 
 func (p FusedProductParams) dense() nn.FullyConnectedParams {

@@ -36,7 +36,8 @@ func each(list []int, n, def int) []int {
 // their layouts or has nothing to compute.
 func (p FusedProductParams) spec(a *op.Args) (s cpu.Int8Spec, ok bool) {
 	x, y, n := a.In[0], a.Out[0], len(p.Kernel)
-	s = cpu.Int8Spec{Batch: x.Shape[0], OutChannels: p.NumFilter, X: x.DType, Y: y.DType,
+	s = cpu.Int8Spec{Batch: x.Shape[0], OutChannels: p.NumFilter,
+		Groups: p.NumGroup, X: x.DType, Y: y.DType,
 		Sum: dtype.Unknown, ReLU: p.ReLU, Scale: float32(p.Scale.Value()),
 		SumStep: float32(p.SumStep.Value())}
 	if x.Shape.Size() == 0 || y.Shape.Size() == 0 || a.In[1].Layout != nil || y.Layout != nil ||

@@ -21,16 +21,13 @@ func init() {
 			Doc: `ContribQuantizedConv is Convolution of uint8 data with int8 weights.
 
 Sums are int32. The bias, int8, is added to the sums as it is. The range of the output counts a step of data and
-of weights as a 127th of their magnitudes, as MXNet does although the data are uint8.`,
+of weights as a 127th of their magnitudes, as MXNet does although the data are uint8. MXNet has no groups here.`,
 			NoGrad: noGrad,
 			Kind:   op.Product,
 		},
 		Inputs:  func(p nn.ConvolutionParams) []op.Input { return weighted(p.NoBias) },
 		Outputs: ranged[nn.ConvolutionParams],
 		Infer: func(p nn.ConvolutionParams, in, out []dtype.Shape) error {
-			if p.NumGroup != 1 {
-				return op.Errorf("num_group", "%d, want 1", p.NumGroup)
-			}
 			if n := len(p.Kernel); n != 2 && n != 3 {
 				return op.Errorf("kernel", "%v, want two or three extents", p.Kernel)
 			}

@@ -13,6 +13,7 @@ import (
 func init() {
 	attach.TierC(QuantizeV2, quantizeC)
 	attach.TierC(Dequantize, dequantizeC)
+	attach.TierC(FusedQuantize, fusedQuantizeC)
 }
 
 // quantizeC quantizes with a known range.
@@ -27,19 +28,50 @@ func quantizeC(p QuantizeV2Params, a *op.Args) (*op.Prepared, error) {
 	if y.DType == dtype.Int8 {
 		r.low, r.high = -m, m
 	}
-	q := cpu.Quantizer{Scale: RangeOf(y.DType) / m, Type: y.DType, N: x.Shape[0], Channels: 1,
-		Pixels:  x.Shape[1:].Size(),
-		Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}
-	out := append([]op.Desc{}, a.Out...)
-	if n := len(x.Shape); n >= 4 && n <= 5 && a.Chooses(0) {
-		q.Channels, q.Pixels, q.Last = x.Shape[1], x.Shape[2:].Size(), true
-		out[0] = attach.InLayout(y, cpu.LayoutLast)
-	}
+	q, out := imageQuantizer(a, nil)
+	q.Scale = RangeOf(y.DType) / m
 	return &op.Prepared{Threads: q.Threads, Out: out, Run: func(c *op.Call) error {
 		if c.Out[0].Data != nil {
 			q.Run(c.Out[0].Data, c.In[0].Data)
 		}
 		storeRange(c.Out[1:], r.low, r.high)
+		return nil
+	}}, nil
+}
+
+// imageQuantizer returns the quantizer of the first operands, which chooses the channels last where it
+// may, and the outputs. pads are those of FusedQuantize.
+func imageQuantizer(a *op.Args, pads []int) (*cpu.Quantizer, []op.Desc) {
+	x, y := a.In[0], a.Out[0]
+	q := &cpu.Quantizer{Type: y.DType, Batch: 1, Channels: x.Shape[0],
+		In:      []int{x.Shape[1:].Size()},
+		Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}
+	out := append([]op.Desc{}, a.Out...)
+	if n := len(x.Shape); n == 4 || n == 5 {
+		q.Batch, q.Channels, q.In = x.Shape[0], x.Shape[1], x.Shape[2:]
+		if q.Last = a.Chooses(0); q.Last {
+			out[0] = attach.InLayout(y, cpu.LayoutLast)
+		}
+		if len(pads) > 0 {
+			q.Out = y.Shape[2:]
+			for i := range q.In {
+				q.Before = append(q.Before, pads[4+2*i])
+			}
+		}
+	}
+	return q, out
+}
+
+// fusedQuantizeC quantizes with zeros around the image.
+func fusedQuantizeC(p FusedQuantizeParams, a *op.Args) (*op.Prepared, error) {
+	x := a.In[0]
+	if x.Layout != nil || len(x.Shape) == 0 || x.Shape.Size() == 0 {
+		return nil, op.ErrUnsupported
+	}
+	q, out := imageQuantizer(a, p.PadWidth)
+	q.Shift, q.Scale = float32(p.Shift), float32(p.Scale.Value())
+	return &op.Prepared{Threads: q.Threads, Out: out, Run: func(c *op.Call) error {
+		q.Run(c.Out[0].Data, c.In[0].Data)
 		return nil
 	}}, nil
 }
