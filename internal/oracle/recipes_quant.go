@@ -32,6 +32,16 @@ func init() {
 			"no_bias": d.bool()}, shapes: []dtype.Shape{d.list(d.between(2, 4), 1, 5)},
 			types: []dtype.Type{[]dtype.Type{s8, u8}[d.IntN(2)]}}
 	}
+	recipes[quant.WeightOnlyFullyConnected.Op] = func(d drawer) recipe {
+		bits, codes := "8", s8
+		if d.IntN(2) == 0 {
+			bits, codes = "4", u8
+		}
+		return recipe{attrs: map[string]string{"num_hidden": fmt.Sprint(d.between(1, 5)),
+			"bits": bits, "group": d.one("0", "32"), "no_bias": d.bool(), "flatten": "False"},
+			shapes: []dtype.Shape{{d.between(1, 3), 32 * d.between(1, 2)}},
+			types:  []dtype.Type{f32, codes, f32, f32}}
+	}
 	recipes[quant.Pooling.Op] = func(d drawer) recipe {
 		r := quantizedConv(d)
 		attrs := map[string]string{"kernel": r.attrs["kernel"], "pool_type": d.one("max", "avg")}

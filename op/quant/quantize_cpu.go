@@ -13,7 +13,6 @@ import (
 func init() {
 	attach.TierC(QuantizeV2, quantizeC)
 	attach.TierC(Dequantize, dequantizeC)
-	attach.TierC(FusedQuantize, fusedQuantizeC)
 }
 
 // quantizeC quantizes with a known range.
@@ -39,8 +38,8 @@ func quantizeC(p QuantizeV2Params, a *op.Args) (*op.Prepared, error) {
 	}}, nil
 }
 
-// imageQuantizer returns the quantizer of the first operands, which chooses the channels last where it
-// may, and the outputs. pads are those of FusedQuantize.
+// imageQuantizer returns the quantizer of the first operands, which chooses the channels last where
+// it may, and the outputs. pads are the zeros around an image, as FusedQuantize has them.
 func imageQuantizer(a *op.Args, pads []int) (*cpu.Quantizer, []op.Desc) {
 	x, y := a.In[0], a.Out[0]
 	q := &cpu.Quantizer{Type: y.DType, Batch: 1, Channels: x.Shape[0],
@@ -60,20 +59,6 @@ func imageQuantizer(a *op.Args, pads []int) (*cpu.Quantizer, []op.Desc) {
 		}
 	}
 	return q, out
-}
-
-// fusedQuantizeC quantizes with zeros around the image.
-func fusedQuantizeC(p FusedQuantizeParams, a *op.Args) (*op.Prepared, error) {
-	x := a.In[0]
-	if x.Layout != nil || len(x.Shape) == 0 || x.Shape.Size() == 0 {
-		return nil, op.ErrUnsupported
-	}
-	q, out := imageQuantizer(a, p.PadWidth)
-	q.Shift, q.Scale = float32(p.Shift), float32(p.Scale.Value())
-	return &op.Prepared{Threads: q.Threads, Out: out, Run: func(c *op.Call) error {
-		q.Run(c.Out[0].Data, c.In[0].Data)
-		return nil
-	}}, nil
 }
 
 func dequantizeC(_ DequantizeParams, a *op.Args) (*op.Prepared, error) {

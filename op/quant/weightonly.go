@@ -25,12 +25,14 @@ const PackedColumns = 32
 func init() {
 	WeightOnlyFullyConnected.Define(op.Spec[WeightOnlyParams]{
 		Traits: op.Traits{
-			Doc: `WeightOnlyFullyConnected is FullyConnected of real numbers with weights that are stored as integers.
+			Doc: `WeightOnlyFullyConnected is FullyConnected of real numbers with weights stored as
+integers.
 
-Weight k of output j is scale(j, k/group)·q(j, k), computed inside of the product in float32. With 8 bits, weight has shape
-(num_hidden, columns) and type int8. With 4 bits it has shape (num_hidden, columns/2) and type uint8: byte i of every 16 bytes
-has column i of 32 columns in its low bits and column i + 16 in its high bits, as numbers from -8 to 7. scale has shape
-(num_hidden, columns/group). Columns are a multiple of the group and, with 4 bits, of 32.`,
+Weight k of output j is scale(j, k/group)·q(j, k), computed inside of the product in float32. With 8
+bits, weight has shape (num_hidden, columns) and type int8. With 4 bits it has shape (num_hidden,
+columns/2) and type uint8: byte i of every 16 bytes has column i of 32 columns in its low bits and
+column i + 16 in its high bits, as numbers from -8 to 7. scale has shape (num_hidden,
+columns/group). Columns are a multiple of the group and, with 4 bits, of 32.`,
 			NoGrad: "its weights are integers",
 			Kind:   op.Product,
 		},
