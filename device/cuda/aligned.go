@@ -25,8 +25,12 @@ type operand struct {
 	reads, writes bool
 }
 
+// mostOperands bounds the operands of one call.
+const mostOperands = 16
+
 // align lets every operand begin at an aligned address for the work that fn puts on q: copies of
-// other operands, made on the device, replace them meanwhile.
+// other operands, made on the device, replace them meanwhile. It keeps no pointer, so that a call
+// whose operands are aligned allocates nothing.
 func (q *Queue) align(list []operand, fn func() error) error {
 	total := 0
 	for _, o := range list {
@@ -41,24 +45,23 @@ func (q *Queue) align(list []operand, fn func() error) error {
 	if err != nil {
 		return err
 	}
-	var back []operand
-	var original []unsafe.Pointer
-	for _, o := range list {
-		if uintptr(*o.p)%alignment == 0 {
+	var original [mostOperands]unsafe.Pointer
+	for i, o := range list {
+		original[i] = *o.p
+		if err != nil || uintptr(*o.p)%alignment == 0 {
 			continue
 		}
 		if o.reads {
-			if err := q.CopyFrom(space, q.Device(), *o.p, o.bytes); err != nil {
-				return err
-			}
+			err = q.CopyFrom(space, q.Device(), *o.p, o.bytes)
 		}
-		back, original = append(back, o), append(original, *o.p)
 		*o.p = space
 		space = unsafe.Add(space, (o.bytes+255)&^255)
 	}
-	err = fn()
-	for i, o := range back {
-		if err == nil && o.writes {
+	if err == nil {
+		err = fn()
+	}
+	for i, o := range list {
+		if err == nil && o.writes && *o.p != original[i] {
 			err = q.CopyFrom(original[i], q.Device(), *o.p, o.bytes)
 		}
 		*o.p = original[i]

@@ -174,8 +174,8 @@ func (r *RNN) AddWeights(q *Queue, a *RNNArgs) error {
 }
 
 // operands lists the operands that may be views; the others lie in scratch memory.
-func (r *RNN) operands(a *RNNArgs) []operand {
-	return []operand{{&a.X, r.sequence, true, false}, {&a.HX, r.states, true, false},
+func (r *RNN) operands(a *RNNArgs) [14]operand {
+	return [...]operand{{&a.X, r.sequence, true, false}, {&a.HX, r.states, true, false},
 		{&a.CX, r.memory, true, false}, {&a.Y, r.outs, true, true}, {&a.HY, r.states, false, true},
 		{&a.CY, r.memory, false, true}, {&a.DY, r.outs, true, false},
 		{&a.DHY, r.states, true, false}, {&a.DCY, r.memory, true, false},
@@ -194,7 +194,8 @@ func (r *RNN) run(q *Queue, a *RNNArgs, call func(ctx, handle unsafe.Pointer) C.
 	if err != nil {
 		return err
 	}
-	return q.align(r.operands(a), func() error {
+	list := r.operands(a)
+	return q.align(list[:], func() error {
 		q.gpu.launches.Add(1)
 		code := call(q.gpu.c(), handle)
 		runtime.KeepAlive(r)
