@@ -5,6 +5,7 @@ import (
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
+	"gomx/optimizer"
 )
 
 // In an elastic job a replica takes back its last round: the workers that are left when one has
@@ -71,19 +72,23 @@ func (r *Replica) rewind(keys []uint32) {
 	if u.updater == nil {
 		return
 	}
-	first := u.updater.Progress(-1)
+	var first optimizer.Progress
 	var forget []int
+	some := false
 	for _, key := range keys {
 		for i, state := range r.keys[key].states {
 			forget = append(forget, index(ps.ID{Key: key, Slice: uint16(i)}))
 			if len(state) >= ProgressSize {
-				if p := progressOf(state); p.Updates < first.Updates {
-					first = p
+				if p := progressOf(state); !some || p.Updates < first.Updates {
+					first, some = p, true
 				}
 			}
 		}
 	}
-	u.updater.Rewind(first, append(forget, -1)...)
+	if !some {
+		return // no key has had an update
+	}
+	u.updater.Rewind(first, forget...)
 	for _, key := range keys {
 		for i, state := range r.keys[key].states {
 			id := ps.ID{Key: key, Slice: uint16(i)}
