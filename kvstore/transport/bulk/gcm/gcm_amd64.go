@@ -50,7 +50,7 @@ func newWide(key []byte) cipher.AEAD {
 	clear(zeros[:])
 	for i := 14; i >= 0; i-- {
 		a.powers[i] = a.powers[i+1]
-		ghash(first, &a.powers[i], &zeros[0], step)
+		ghash(first, &a.powers[i], (*block)(zeros[:]))
 	}
 	return a
 }
@@ -194,14 +194,13 @@ func (a *aead) seal(sum *block, nonce []byte, text, data int) (s block) {
 
 // hash takes bytes, with zeros behind them up to a whole block, into a sum.
 func (a *aead) hash(sum *block, b []byte) {
-	n := len(b) &^ (step - 1)
-	if n > 0 {
-		ghash(&a.powers[0], sum, &b[0], n)
+	for ; len(b) >= step; b = b[step:] {
+		ghash(&a.powers[0], sum, (*block)(b))
 	}
-	if rest := len(b) - n; rest > 0 {
+	if len(b) > 0 {
 		var last [step]byte
-		copy(last[:], b[n:])
-		ghash(&a.powers[16-(rest+15)/16], sum, &last[0], step)
+		copy(last[:], b)
+		ghash(&a.powers[16-(len(b)+15)/16], sum, (*block)(last[:]))
 	}
 }
 
@@ -216,13 +215,13 @@ func subWord(w uint32) uint32
 //go:noescape
 func ctr(keys *schedule, counter *block, dst, src *byte, n int)
 
-// ghash takes n bytes, a multiple of step and more than 0, into a sum. The first of 16 blocks is
-// multiplied by the first of 16 powers, and so on.
+// ghash takes 16 blocks into a sum. The first one is multiplied by the first of 16 powers, and so
+// on.
 //
 //go:noescape
-func ghash(powers, sum *block, data *byte, n int)
+func ghash(powers, sum, data *block)
 
-// both does as ctr with n bytes, and as ghash with n+step bytes.
+// both does as ctr with n bytes, and as hash with n+step bytes.
 //
 //go:noescape
 func both(a *aead, counter, sum *block, dst, src, hashed *byte, n int)

@@ -60,6 +60,7 @@ TEXT ·subWord(SB), NOSPLIT, $0-12
 	VAESENCLAST key, Z3, Z3 \
 	VAESENCLAST key, Z4, Z4
 
+// KEYS loads the round keys from AX.
 #define KEYS \
 	VBROADCASTI32X4 0(AX), Z16 \
 	VBROADCASTI32X4 16(AX), Z17 \
@@ -139,94 +140,6 @@ blocks:
 	VZEROUPPER
 	RET
 
-// LOAD loads 16 blocks in the order of bits of GHASH, adds the sum to the first 4, and clears the
-// products.
-#define LOAD \
-	VMOVDQU64 0(SI), Z1 \
-	VMOVDQU64 64(SI), Z2 \
-	VMOVDQU64 128(SI), Z3 \
-	VMOVDQU64 192(SI), Z4 \
-	VPSHUFB Z20, Z1, Z1 \
-	VPSHUFB Z20, Z2, Z2 \
-	VPSHUFB Z20, Z3, Z3 \
-	VPSHUFB Z20, Z4, Z4 \
-	VPXORQ Z0, Z1, Z1 \
-	VPXORQ Z5, Z5, Z5 \
-	VPXORQ Z6, Z6, Z6 \
-	VPXORQ Z8, Z8, Z8
-
-// MULTIPLY adds the products of 4 blocks with 4 powers: low halves to Z5, the two mixed products to
-// Z6, high halves to Z8.
-#define MULTIPLY(power, data) \
-	VPCLMULQDQ $0x00, power, data, Z9 \
-	VPCLMULQDQ $0x01, power, data, Z10 \
-	VPCLMULQDQ $0x10, power, data, Z11 \
-	VPCLMULQDQ $0x11, power, data, Z12 \
-	VPXORQ Z9, Z5, Z5 \
-	VPTERNLOGQ $0x96, Z10, Z11, Z6 \
-	VPXORQ Z12, Z8, Z8
-
-// REDUCE adds multiples of the polynomial that make the lower two of the four quarters of each
-// product zero, and leaves the upper two in Z8.
-#define REDUCE \
-	VPCLMULQDQ $0x01, Z5, Z21, Z9 \
-	VPSHUFD $0x4e, Z5, Z5 \
-	VPTERNLOGQ $0x96, Z9, Z5, Z6 \
-	VPCLMULQDQ $0x01, Z6, Z21, Z9 \
-	VPSHUFD $0x4e, Z6, Z6 \
-	VPTERNLOGQ $0x96, Z9, Z6, Z8
-
-// func ghash(powers, sum *block, data *byte, n int)
-//
-// Each lane sums every fourth block. Before the last 16 blocks all lanes multiply by the powers 16,
-// 12, 8 and 4; then lane l multiplies by the powers 16-l, 12-l, 8-l and 4-l, and the lanes are added.
-TEXT ·ghash(SB), NOSPLIT, $0-32
-	MOVQ powers+0(FP), AX
-	MOVQ sum+8(FP), BX
-	MOVQ data+16(FP), SI
-	MOVQ n+24(FP), CX
-	VBROADCASTI32X4 swapAll<>(SB), Z20
-	VBROADCASTI32X4 poly<>(SB), Z21
-	VMOVDQU (BX), X0
-	CMPQ CX, $256
-	JEQ  last
-	VBROADCASTI32X4 0(AX), Z22
-	VBROADCASTI32X4 64(AX), Z23
-	VBROADCASTI32X4 128(AX), Z24
-	VBROADCASTI32X4 192(AX), Z25
-
-blocks:
-	LOAD
-	MULTIPLY(Z25, Z4)
-	MULTIPLY(Z24, Z3)
-	MULTIPLY(Z23, Z2)
-	MULTIPLY(Z22, Z1)
-	REDUCE
-	VMOVDQA64 Z8, Z0
-	ADDQ $256, SI
-	SUBQ $256, CX
-	CMPQ CX, $256
-	JNE  blocks
-
-last:
-	VMOVDQU64 0(AX), Z16
-	VMOVDQU64 64(AX), Z17
-	VMOVDQU64 128(AX), Z18
-	VMOVDQU64 192(AX), Z19
-	LOAD
-	MULTIPLY(Z19, Z4)
-	MULTIPLY(Z18, Z3)
-	MULTIPLY(Z17, Z2)
-	MULTIPLY(Z16, Z1)
-	REDUCE
-	VEXTRACTI64X4 $1, Z8, Y9
-	VPXOR Y9, Y8, Y8
-	VEXTRACTI128 $1, Y8, X9
-	VPXOR X9, X8, X0
-	VMOVDQU X0, (BX)
-	VZEROUPPER
-	RET
-
 // BITS loads 4 blocks of the text to be hashed in the order of bits of GHASH.
 #define BITS(at) \
 	VMOVDQU64 at(R8), Z7 \
@@ -252,9 +165,10 @@ last:
 	VPXORQ Z14, Z10, Z10
 
 // POWER loads a power into Z14.
-#define POWER(i) VBROADCASTI32X4 (aead_powers+64*i)(AX), Z14
+#define POWER(i) VBROADCASTI32X4 (64*i)(R9), Z14
 
-// LOW and HIGH reduce as REDUCE does, and leave the sum in Z6.
+// LOW and HIGH add multiples of the polynomial that make the lower two of the four quarters of each
+// product zero, and leave the upper two in Z6.
 #define LOW \
 	VPCLMULQDQ $0x01, Z8, Z31, Z11 \
 	VPSHUFD $0x4e, Z8, Z8 \
@@ -266,12 +180,52 @@ last:
 	VPXORQ Z11, Z10, Z6 \
 	VPXORQ Z9, Z6, Z6
 
+// SUM takes 16 blocks at R8 into the sum in X6: the lanes multiply by 16 powers at R9, one for each
+// block, and are added.
+#define SUM \
+	BITS(192) \
+	VMOVDQU64 192(R9), Z14 \
+	FIRST \
+	BITS(128) \
+	VMOVDQU64 128(R9), Z14 \
+	MORE \
+	BITS(64) \
+	VMOVDQU64 64(R9), Z14 \
+	MORE \
+	BITS(0) \
+	VMOVDQU64 0(R9), Z14 \
+	VPXORQ Z6, Z7, Z7 \
+	MORE \
+	LOW \
+	HIGH \
+	VEXTRACTI64X4 $1, Z6, Y9 \
+	VPXOR Y9, Y6, Y6 \
+	VEXTRACTI128 $1, Y6, X9 \
+	VPXOR X9, X6, X6
+
+// func ghash(powers, sum, data *block)
+TEXT ·ghash(SB), NOSPLIT, $0-24
+	MOVQ powers+0(FP), R9
+	MOVQ sum+8(FP), DX
+	MOVQ data+16(FP), R8
+	VBROADCASTI32X4 swapAll<>(SB), Z15
+	VBROADCASTI32X4 poly<>(SB), Z31
+	VMOVDQU (DX), X6
+	SUM
+	VMOVDQU X6, (DX)
+	VZEROUPPER
+	RET
+
 // func both(a *aead, counter, sum *block, dst, src, hashed *byte, n int)
+//
+// Each lane sums every fourth block. Before the last 16 blocks all lanes multiply by the powers 16,
+// 12, 8 and 4; then lane l multiplies by the powers 16-l, 12-l, 8-l and 4-l.
 //
 // The rounds of AES and the products take turns: alone each of them leaves units of the processor
 // without work. The hashed text is read before the same place of dst is written.
 TEXT ·both(SB), NOSPLIT, $0-56
 	MOVQ a+0(FP), AX
+	LEAQ aead_powers(AX), R9
 	MOVQ counter+8(FP), BX
 	MOVQ sum+16(FP), DX
 	MOVQ dst+24(FP), DI
@@ -322,25 +276,7 @@ blocks:
 	SUBQ $256, CX
 	JNZ  blocks
 
-	BITS(192)
-	VMOVDQU64 (aead_powers+192)(AX), Z14
-	FIRST
-	BITS(128)
-	VMOVDQU64 (aead_powers+128)(AX), Z14
-	MORE
-	BITS(64)
-	VMOVDQU64 (aead_powers+64)(AX), Z14
-	MORE
-	BITS(0)
-	VMOVDQU64 aead_powers(AX), Z14
-	VPXORQ Z6, Z7, Z7
-	MORE
-	LOW
-	HIGH
-	VEXTRACTI64X4 $1, Z6, Y9
-	VPXOR Y9, Y6, Y6
-	VEXTRACTI128 $1, Y6, X9
-	VPXOR X9, X6, X6
+	SUM
 	VMOVDQU X6, (DX)
 	VZEROUPPER
 	RET
