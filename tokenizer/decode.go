@@ -79,15 +79,9 @@ func decodersOf(raw json.RawMessage) (decoder, error) {
 	if err := strict(raw, &s); err != nil {
 		return nil, err
 	}
-	var list []decoder
-	for i, r := range s.Decoders {
-		d, err := decoderOf(r)
-		if err != nil {
-			return nil, fmt.Errorf("decoders[%d]: %w", i, err)
-		}
-		if d != nil {
-			list = append(list, d)
-		}
+	list, err := steps("decoders", s.Decoders, decoderOf)
+	if err != nil {
+		return nil, err
 	}
 	return func(ts []string) []string {
 		for _, d := range list {

@@ -53,15 +53,9 @@ func normalizersOf(raw json.RawMessage) (normalizer, error) {
 	if err := strict(raw, &s); err != nil {
 		return nil, err
 	}
-	var list []normalizer
-	for i, r := range s.Normalizers {
-		n, err := normalizerOf(r)
-		if err != nil {
-			return nil, fmt.Errorf("normalizers[%d]: %w", i, err)
-		}
-		if n != nil {
-			list = append(list, n)
-		}
+	list, err := steps("normalizers", s.Normalizers, normalizerOf)
+	if err != nil {
+		return nil, err
 	}
 	return func(ls []letter) []letter {
 		for _, n := range list {

@@ -63,15 +63,9 @@ func splittersOf(raw json.RawMessage) (splitter, error) {
 	if err := strict(raw, &s); err != nil {
 		return nil, err
 	}
-	var list []splitter
-	for i, r := range s.Pretokenizers {
-		one, err := splitterOf(r)
-		if err != nil {
-			return nil, fmt.Errorf("pretokenizers[%d]: %w", i, err)
-		}
-		if one != nil {
-			list = append(list, one)
-		}
+	list, err := steps("pretokenizers", s.Pretokenizers, splitterOf)
+	if err != nil {
+		return nil, err
 	}
 	return func(p piece) []piece {
 		ps := []piece{p}
