@@ -14,8 +14,8 @@ import (
 	"gomx/dtype"
 )
 
-// Kernels for bfloat16 compute in float32: their results are those of the kernels for float32 from
-// the same numbers, rounded.
+// Kernels for bfloat16 compute in float32: their results equal the rounded results of the kernels
+// for float32 from the same numbers.
 
 // halves are bfloat16 numbers between two borders of NaN.
 type halves struct{ all, v []dtype.BF16 }

@@ -60,7 +60,8 @@ func ReadRows(d []int64, index unsafe.Pointer, rows int) (sorted, different bool
 	return order != C.GX_MIXED, order == C.GX_RISING
 }
 
-// CountRows fills rows of n float32 elements: those of row g of d are starts[g+1] - starts[g].
+// CountRows fills rows of n float32 elements: every element of row g of d becomes
+// starts[g+1] - starts[g].
 func CountRows(d unsafe.Pointer, starts []int64, n, threads int) {
 	C.gx_count_rows((*C.float)(d), numbers(starts), C.int64_t(len(starts)-1), C.int64_t(n),
 		C.int(threads))

@@ -17,7 +17,7 @@ void gx_sum_rows(float *d, const int64_t *to, const int64_t *starts, const int32
 enum { GX_RISING, GX_SORTED, GX_MIXED };
 int gx_read_rows(int64_t *d, const float *index, int64_t n, int64_t rows);
 
-// gx_count_rows fills rows of n elements: those of row g of d are starts[g+1] - starts[g].
+// gx_count_rows fills rows of n elements: every element of row g of d becomes starts[g+1] - starts[g].
 void gx_count_rows(float *d, const int64_t *starts, int64_t groups, int64_t n, int threads);
 
 // gx_gather_rows copies rows of n bytes: d[i] = s[at[i]], or zeros where at[i] is -1.

@@ -13,7 +13,7 @@ import (
 )
 
 // Compiled kernels are files in folders: the cache, to which new ones are added, and folders that
-// Pack has filled for machines without NVRTC. A file is named by what it was made from: the
+// Pack has filled for machines without NVRTC. The name of a file is made of the
 // architecture, the options and the source. The compiler's version is not part of the name, so that
 // no compiler is needed to find it.
 

@@ -16,7 +16,7 @@ import (
 )
 
 // crowd runs an elastic job in virtual time: processes die for good, stand still until they are
-// given up, and come. A scheduler of a few lines says who is in the group.
+// given up, and come. A scheduler of a few lines names the members of the group.
 type crowd struct {
 	world
 	people []*person

@@ -47,7 +47,8 @@ func SumRows(dst, src op.Tensor, r RowSums, threads int) {
 	sumRows(dst.Data, src.Data, r, Parts(threads, work))
 }
 
-// CountRows fills rows of n float32 elements: those of row g of dst are starts[g+1] - starts[g].
+// CountRows fills rows of n float32 elements: every element of row g of dst becomes
+// starts[g+1] - starts[g].
 func CountRows(dst op.Tensor, starts []int64, n, threads int) {
 	groups := len(starts) - 1
 	countRows(dst.Data, starts, n, Parts(threads, groups*n))

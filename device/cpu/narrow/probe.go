@@ -54,7 +54,7 @@ func (t trial) ratio() float64 {
 	return float64(best[0]) / float64(max(best[1], 1))
 }
 
-// trials lists the pairs of kernels of every class. Sizes are those of ResNet, MobileNet and BERT.
+// trials lists the pairs of kernels of every class, with sizes of ResNet, MobileNet and BERT.
 func trials(threads int) map[device.Product][]trial {
 	conv := func(groups, channels, side, kernel int) []trial {
 		return convTrials(cpu.ConvSpec{Batch: 4, InChannels: channels, OutChannels: channels,

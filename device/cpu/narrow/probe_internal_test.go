@@ -9,7 +9,7 @@ import (
 
 var speeds = flag.Bool("speeds", false, "measure the classes of products and print their speeds")
 
-// TestSpeeds measures this processor. Its lines are those of the table.
+// TestSpeeds measures this processor and prints lines of the table.
 func TestSpeeds(t *testing.T) {
 	if instructions() == "" {
 		t.Skip("this processor has no instructions for bfloat16")

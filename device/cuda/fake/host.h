@@ -29,8 +29,8 @@ struct gx_dim {
 // One thread runs all kernels; thread-local variables are the shared memory of a block.
 static gx_dim threadIdx, blockIdx, blockDim, gridDim;
 
-// gx_host_site is what the driver tells a module: the memory of the devices, with its map of usable
-// bytes (fake/memory.h), and a function that reports a violation.
+// gx_host_site is the driver's message to a module: the memory of the devices, with its map of
+// usable bytes (fake/memory.h), and a function that reports a violation.
 struct gx_host_site {
 	const char *real;
 	size_t region;

@@ -6,7 +6,7 @@
 #include "ptxrun.h"
 #include "streams.h"
 
-// The structs are those of host.h.
+// host.h has the same structs.
 struct gx_host_site {
 	const char *real;
 	size_t region;

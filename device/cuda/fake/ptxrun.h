@@ -505,7 +505,7 @@ public:
 	}
 };
 
-// interpret runs a launch and reports what is wrong.
+// interpret runs a launch and reports violations.
 inline void interpret(const Launch &l) {
 	Interpreter run(l);
 	try {
