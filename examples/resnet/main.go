@@ -1,5 +1,5 @@
-// Resnet classifies digits by a residual network (He et al., 2016) whose blocks are structs of the
-// program. It trains on pictures that are moved at random, in a compiled network.
+// Resnet classifies digits by a residual network (He et al., 2016) of blocks of its own: structs with
+// a Forward method. It trains on pictures with random shifts, in a compiled network.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 // least is the share of test images that must be classified correctly.
 const least = 0.97
 
-// residual adds what two convolutions make of its input to the input.
+// residual adds its input to the result of two convolutions.
 type residual struct {
 	Conv1, Conv2 *nn.Conv2D
 	Norm1, Norm2 *nn.BatchNorm
