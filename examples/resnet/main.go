@@ -1,5 +1,5 @@
-// Resnet classifies digits by a residual network (He et al., 2016) of blocks of its own: structs with
-// a Forward method. It trains on pictures with random shifts, in a compiled network.
+// Resnet classifies digits by a residual network (He et al., 2016) whose blocks are structs with a
+// Forward method. It trains on pictures with random shifts, in a compiled network.
 package main
 
 import (
