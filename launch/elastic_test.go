@@ -185,7 +185,8 @@ func (e *elastic) size(ctx context.Context, t *testing.T, workers, servers int) 
 				busy++
 			}
 		}
-		if err == nil && w == workers && s == servers && busy == 0 && len(st.Shards) > 0 {
+		if err == nil && w == workers && s == servers && busy == 0 &&
+			(len(st.Shards) > 0 || servers == 0) {
 			return
 		}
 		state = fmt.Sprintf("%d workers, %d servers, %d are changing, %v", w, s, busy, err)

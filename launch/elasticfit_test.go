@@ -106,7 +106,7 @@ func elasticPlay(ctx context.Context) error {
 		fmt.Fprintf(log, "%d %d %08x %d.%d %s\n", b.Epoch, b.Batch, checksum(v), g.Number,
 			len(g.Ranks), strings.Trim(fmt.Sprint(train.last), "[]"))
 		pause := 5 * time.Millisecond // stands for the work of a step
-		if b.Epoch >= 5 && every == 0 && store == "dist_sync" && stopAt() == math.MaxInt {
+		if b.Epoch >= 5 && os.Getenv("LAUNCH_TEST_ORDERS") != "" && stopAt() == math.MaxInt {
 			pause = 100 * time.Millisecond // the test has more orders
 		}
 		time.Sleep(pause)
@@ -247,6 +247,7 @@ func fitElastic(t *testing.T, table bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	e := newElastic(t, "elastic fit")
+	e.Env = append(e.Env, "LAUNCH_TEST_ORDERS=1")
 	if table {
 		e.table, e.Env = true, append(e.Env, "LAUNCH_TEST_TABLE=1")
 	}

@@ -74,12 +74,56 @@ func survivors(t *testing.T, seed uint64) {
 			tail(e.out.String(), 80))
 	}
 	e.check(t, list, outcomes)
+	t.Logf("batches by the number of workers: %v; %d were taken back", byGroup(list),
+		len(e.steps(t))-len(list))
+}
+
+// TestElasticScaleAllreduce takes a job without servers from 2 to 3 to 2 workers by orders to the
+// scheduler, as gomx scale sends them, while it trains: a worker that comes takes the values and the
+// states of the optimizer from the others. One process that replays the samples in the order that
+// the workers have written gets the same outputs of every batch and the same parameters, bit for
+// bit, and every epoch has each sample once.
+func TestElasticScaleAllreduce(t *testing.T) {
+	onlyByName(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+	defer cancel()
+	e := newElastic(t, "elastic fit")
+	e.Servers, e.Replicas, e.Shrink = 0, 0, true
+	e.Env = append(e.Env, "LAUNCH_TEST_STORE=allreduce", "LAUNCH_TEST_ORDERS=1")
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	e.size(ctx, t, 2, 0)
+	e.rounds(t, 2)
+	e.order(ctx, t, 3, 0)
+	e.rounds(t, 3)
+	e.order(ctx, t, 2, 0)
+	e.rounds(t, 2)
+	e.stop(t, 0)
+	if err := <-done; err != nil {
+		t.Fatalf("%v\n%s", err, tail(e.out.String(), 80))
+	}
+	all := e.steps(t)
+	list := counting(all)
+	e.check(t, list, 2)
+	t.Logf("batches by the number of workers: %v; %d were taken back", byGroup(list),
+		len(all)-len(list))
+}
+
+// rounds waits for more batches of a group of so many workers.
+func (e *elastic) rounds(t *testing.T, workers int) {
+	t.Helper()
+	before := byGroup(e.steps(t))[workers]
+	eventually(t, fmt.Sprintf("rounds of %d workers", workers),
+		func() bool { return byGroup(e.steps(t))[workers] > before+30 })
+}
+
+// byGroup counts batches by the number of workers in their groups.
+func byGroup(list []step) map[int]int {
 	groups := map[int]int{}
 	for _, s := range list {
 		groups[s.group]++
 	}
-	t.Logf("batches by the number of workers: %v; %d were taken back", groups,
-		len(e.steps(t))-len(list))
+	return groups
 }
 
 // hit kills a worker, or lets it stand still for so long that the others go on without it.
