@@ -34,8 +34,14 @@ type Survivor interface {
 	// A worker that is not in the group that is returned has left.
 	Recover(ctx context.Context, note func(rounds uint64) ([]byte, error)) (Group, error)
 	// Arrive waits, in a worker that has come into a job which has had rounds, for the note of the
-	// group, which another worker has given to Recover.
+	// group, which another worker has given to Recover. The worker has the values.
 	Arrive(ctx context.Context) (Group, error)
+	// Where is Arrive for a worker that does not have the values yet, and calls Arrive later.
+	Where(ctx context.Context) (Group, error)
+	// Standing returns the number of rounds that this worker has completed, and reports whether the
+	// group has changed: operations then end with ErrRegrouped, until the program calls Recover. A
+	// change takes back no round but the last one that is complete.
+	Standing() (rounds uint64, changed bool)
 	// Settle waits until all workers of the group have completed the rounds of this worker. A
 	// program calls it before its last step counts as done: until then a change of the group may
 	// take that step back (ErrRegrouped).
@@ -299,8 +305,26 @@ again:
 	}
 }
 
+// Standing implements Survivor.
+func (s *survivor) Standing() (rounds uint64, changed bool) {
+	s.job.driver.do(func() {
+		_, _, current := s.job.ring.Generation()
+		rounds, changed = s.job.ring.Completed(), !current
+	}, nil)
+	return rounds, changed
+}
+
 // Arrive implements Survivor.
 func (s *survivor) Arrive(ctx context.Context) (Group, error) {
+	g, err := s.Where(ctx)
+	if err == nil {
+		s.job.driver.do(s.job.ring.Full, nil)
+	}
+	return g, err
+}
+
+// Where implements Survivor.
+func (s *survivor) Where(ctx context.Context) (Group, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.timeout, ps.ErrTimeout)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
@@ -310,7 +334,6 @@ func (s *survivor) Arrive(ctx context.Context) (Group, error) {
 			return g, err
 		}
 		if g.Round == 0 || g.Note != nil || len(ranks) == 1 {
-			s.job.driver.do(s.job.ring.Full, nil)
 			return g, nil
 		}
 		for _, r := range ranks {

@@ -7,6 +7,7 @@ import (
 
 	dataio "gomx/io"
 	"gomx/kvstore"
+	"gomx/trainer"
 )
 
 // elastic is Fit's part in a job whose workers come and go. All workers share out the data in the
@@ -17,16 +18,16 @@ type elastic struct {
 	on    bool // the store is kvstore.Elastic, and a round is a batch of every worker
 	again dataio.Resharder
 	group kvstore.Group
-	note  sharing // since when the data is shared out as it is
-	anew  bool    // the job continues from a snapshot of one with another number of workers
+	note  trainer.Sharing // since when the data is shared out as it is
+	anew  bool            // the job continues from a snapshot of one with another number of workers
 }
 
-// sharing says where in the data the group changed. It is the note of the group.
-type sharing struct {
-	Epoch int `json:"epoch"`
-	From  int `json:"from"`  // batches of the whole epoch that were shared out before
-	Batch int `json:"batch"` // rounds of the epoch before
-	Round int `json:"round"` // rounds of the job before
+// first reports whether a worker is the first one of those that are there, which saves.
+func (e *elastic) first(rank int) bool {
+	if e.on && len(e.group.Ranks) > 0 {
+		return e.group.Part(rank) == 0
+	}
+	return rank == 0
 }
 
 // joinGroup finds out how the data is shared among the workers when Fit begins.
@@ -41,10 +42,8 @@ func (f *fitting) joinGroup(ctx context.Context, kv *kvstore.KV) error {
 		e.again = nil // the program has shared the data itself
 	}
 	e.on = true
-	if s, ok := kvstore.As[kvstore.Survivor](kv); ok {
-		if err := f.arrive(ctx, s); err != nil {
-			return err
-		}
+	if err := f.arrive(ctx, kv); err != nil {
+		return err
 	}
 	if e.group.Number == 0 || len(e.group.Note) == 0 {
 		return nil
@@ -121,7 +120,7 @@ func (r *epochRun) shareWhole(part, parts, batch int) error {
 // workers: at its place in the data, which is shared out anew from there on.
 func (f *fitting) continueAnew(rec *runRecord) {
 	e := &f.elastic
-	e.anew, e.note = true, sharing{Epoch: rec.Epoch, From: rec.From, Batch: rec.Batch,
+	e.anew, e.note = true, trainer.Sharing{Epoch: rec.Epoch, From: rec.From, Batch: rec.Batch,
 		Round: rec.Round}
 	f.share.resumed -= rec.Round
 	f.share.round = rec.Round
@@ -135,7 +134,7 @@ func (f *fitting) continueAnew(rec *runRecord) {
 // have. It returns kvstore.ErrLeft to a worker that has left.
 func (r *epochRun) regroup(ctx context.Context, n int) (changed bool, err error) {
 	e := &r.elastic
-	if !e.on || r.survival.store != nil { // survivors hear of changes by errors
+	if !e.on || r.On() { // survivors hear of changes by errors
 		return false, nil
 	}
 	now := r.sharing(r.epoch, n)
@@ -157,9 +156,9 @@ func (r *epochRun) regroup(ctx context.Context, n int) (changed bool, err error)
 }
 
 // sharing returns the place in the data before batch n of an epoch.
-func (f *fitting) sharing(epoch, n int) sharing {
+func (f *fitting) sharing(epoch, n int) trainer.Sharing {
 	e := &f.elastic
-	s := sharing{Epoch: epoch, Batch: n, Round: f.share.round}
+	s := trainer.Sharing{Epoch: epoch, Batch: n, Round: f.share.round}
 	if e.note.Epoch == epoch && (e.group.Number > 0 || e.anew) {
 		s.From = e.note.From + len(e.group.Ranks)*(n-e.note.Batch)
 	} else {

@@ -239,7 +239,7 @@ func (f *fitting) passOver(ctx context.Context, epoch int) error {
 		s.SetEpoch(f.scored)
 	}
 	c := &f.config.checkpoint
-	if f.share.resumed > 0 || c.prefix == "" || f.share.rank > 0 {
+	if f.share.resumed > 0 || c.prefix == "" || !f.elastic.first(f.share.rank) {
 		return nil
 	}
 	list, err := checkpoint.Epochs(c.prefix)

@@ -45,7 +45,7 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 	}()
 	epoch := f.config.begin
 	err = f.run(ctx, &epoch)
-	for f.survives(err) {
+	for f.Survives(err) {
 		why := err
 		if epoch, err = f.recover(ctx); err == nil {
 			err = f.run(ctx, &epoch)

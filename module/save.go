@@ -20,7 +20,7 @@ func (f *fitting) save(ctx context.Context, epoch int) error {
 	c := &f.config.checkpoint
 	number := epoch + 1
 	kept := training.Checkpoints{Prefix: c.prefix, Keep: c.keep, Every: c.every}
-	if f.share.rank > 0 || !kept.Due(number, f.config.epochs) {
+	if !f.elastic.first(f.share.rank) || !kept.Due(number, f.config.epochs) {
 		return nil
 	}
 	if p := f.m.pipe; p != nil {
@@ -31,6 +31,12 @@ func (f *fitting) save(ctx context.Context, epoch int) error {
 	}
 	if err := os.MkdirAll(filepath.Dir(c.prefix), 0o777); err != nil {
 		return fmt.Errorf("module: checkpoint: %w", err)
+	}
+	if f.share.rank > 0 && f.saved == nil { // worker 0 has saved until now
+		var err error
+		if f.saved, err = checkpoint.Epochs(c.prefix); err != nil {
+			return prefixed(err)
+		}
 	}
 	if err := f.m.Save(c.prefix, number); err != nil {
 		return err

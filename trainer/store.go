@@ -106,6 +106,15 @@ func (t *Trainer) UseStore(ctx context.Context, store kvstore.Store, use StoreUs
 	return t.giveLoaded(ctx)
 }
 
+// Resettle gives the store the factor of gradients and the multipliers that the updater has now.
+func (t *Trainer) Resettle(ctx context.Context) error {
+	o, err := t.updater.Settled()
+	if err != nil {
+		return err
+	}
+	return t.store.kv.SetOptimizer(ctx, o)
+}
+
 // rows describes a parameter.
 func (u *StoreUse) rows(name string) RowUse {
 	if u.Rows == nil {

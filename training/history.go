@@ -1,12 +1,24 @@
 package training
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // History holds the scores that a loop has measured, for curves. JSON keeps it as it is, NaN and
 // the infinities too.
 type History struct {
 	Batches []BatchScore `json:"batches"`
 	Epochs  []EpochEnd   `json:"epochs"`
+}
+
+// Forget takes everything from a batch of an epoch on out of the history, for a loop that goes back
+// there.
+func (h *History) Forget(epoch, batch int) {
+	h.Epochs = slices.DeleteFunc(h.Epochs, func(e EpochEnd) bool { return e.Epoch >= epoch })
+	h.Batches = slices.DeleteFunc(h.Batches, func(b BatchScore) bool {
+		return b.Epoch > epoch || b.Epoch == epoch && b.Batch >= batch
+	})
 }
 
 // BatchScore are the scores of a stretch of batches.

@@ -166,5 +166,8 @@ func (g *Group) Generation() (number uint64, ranks []int, current bool) {
 	return g.number, ranks, g.entered
 }
 
+// Completed returns the number of rounds that are complete here.
+func (g *Group) Completed() uint64 { return g.low() }
+
 // View returns the last view of an elastic job, nil before there is one. It must not be changed.
 func (g *Group) View() *wire.View { return g.view }
