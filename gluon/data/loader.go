@@ -26,6 +26,7 @@ type Loader struct {
 	turns int         // batches that loops have received; batch number n lies in ring[n%len(ring)]
 
 	epoch int  // epoch of the position
+	from  int  // batches of the whole epoch before the share, see ShareRest
 	at    int  // number of batches of the share that the epoch has returned
 	left  bool // a loop of this process has left the epoch before its end
 	moved bool // SetState, SetEpoch or Skip has changed the position while a loop runs
@@ -62,12 +63,23 @@ func (l *Loader) Epoch() int {
 	return l.epoch
 }
 
-// Len returns the number of batches of Epoch, or of this share of it.
+// Len returns the number of batches of Epoch, or of this share of it; after ShareRest, of this share
+// of the rest.
 func (l *Loader) Len() int {
 	if l.err != nil {
 		return 0
 	}
-	return l.config.order.Len(l.Epoch()) / l.config.of
+	from := l.from
+	if l.left {
+		from = 0
+	}
+	return l.share(l.Epoch(), from)
+}
+
+// share returns the number of batches of this share of an epoch, of which so many batches come
+// before the shares.
+func (l *Loader) share(epoch, from int) int {
+	return (l.config.order.Len(epoch) - from) / l.config.of
 }
 
 // BatchSize returns the size that the loader was made with. The last batch of an epoch may be
@@ -119,13 +131,13 @@ func (l *Loader) begin() ([][]int, error) {
 		return nil, l.err
 	}
 	if l.left {
-		l.epoch, l.at = l.epoch+1, 0
+		l.epoch, l.from, l.at = l.epoch+1, 0, 0
 	}
 	l.left, l.moved = false, false
 	c := &l.config
 	var plan [][]int
 	n := c.order.Len(l.epoch)
-	n -= n % c.of
+	end := l.from + l.share(l.epoch, l.from)*c.of
 	k := 0
 	for b := range c.order.Batches(l.epoch) {
 		for _, i := range b {
@@ -134,14 +146,14 @@ func (l *Loader) begin() ([][]int, error) {
 					i, l.data.n)
 			}
 		}
-		if k < n && k%c.of == c.rank {
+		if k >= l.from && k < end && (k-l.from)%c.of == c.rank {
 			plan = append(plan, b)
 		}
 		k++
 	}
-	if k < n {
+	if k < n-n%c.of {
 		return nil, fmt.Errorf("data: %s: epoch %d has %d batches, want %d as Len says",
-			textOf(c.order), l.epoch, k, c.order.Len(l.epoch))
+			textOf(c.order), l.epoch, k, n)
 	}
 	return plan, nil
 }
@@ -151,7 +163,7 @@ func (l *Loader) end(complete bool) {
 	switch {
 	case l.moved:
 	case complete:
-		l.epoch, l.at = l.epoch+1, 0
+		l.epoch, l.from, l.at = l.epoch+1, 0, 0
 	default:
 		l.left = true
 	}

@@ -116,6 +116,77 @@ func TestBatchesDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
+// TestShareRest shares epochs out among other numbers of workers again and again, also in loaders
+// that are put back by SetState: the batches of all shares are those of one loader, each once, up to
+// the remainder of the epoch.
+func TestShareRest(t *testing.T) {
+	r := random(t)
+	for range 60 {
+		n, batch := 1+r.IntN(60), 1+r.IntN(5)
+		fresh := func() *data.Loader { return data.NewLoader(numbers(n), batch, data.Shuffle(5)) }
+		whole := fresh()
+		for e := range 3 {
+			want, from := epoch(t, whole, -1), 0
+			for again := true; again; {
+				of := 1 + r.IntN(4)
+				rest := (len(want) - from) / of // rounds
+				rounds := rest
+				if again = rounds > 1 && r.IntN(3) > 0; again {
+					rounds = 1 + r.IntN(rounds-1)
+				}
+				for rank := range of {
+					l := fresh()
+					l.SetEpoch(e)
+					if err := l.ShareRest(rank, of, from); err != nil {
+						t.Fatal(err)
+					}
+					if l.Len() != rest {
+						t.Fatalf("share of %d batches, want %d", l.Len(), rest)
+					}
+					var got []record
+					if k := r.IntN(rounds + 1); k > 0 { // in two parts
+						got = epoch(t, l, k)
+						text, err := l.State()
+						if err != nil {
+							t.Fatal(err)
+						}
+						l = fresh()
+						if err := l.ShareRest(rank, of, 0); err != nil {
+							t.Fatal(err)
+						}
+						if err := l.SetState(text); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if left := rounds - len(got); left > 0 {
+						got = append(got, epoch(t, l, left)...)
+					}
+					for i, rec := range got {
+						if w := want[from+i*of+rank]; !slices.Equal(rec.Index, w.Index) {
+							t.Fatalf("round %d of worker %d of %d: samples %v, want %v", i, rank, of,
+								rec.Index, w.Index)
+						}
+					}
+					wantFrom := from + rounds*of
+					if rounds == rest {
+						wantFrom = len(want)
+					}
+					if in, at := l.Position(); rounds > 0 && again && (in != e || at != wantFrom) {
+						t.Fatalf("position %d of epoch %d, want %d of %d", at, in, wantFrom, e)
+					}
+				}
+				from += rounds * of
+			}
+		}
+	}
+	l := data.NewLoader(numbers(20), 5)
+	for _, c := range [][3]int{{2, 2, 0}, {-1, 2, 0}, {0, 0, 0}, {0, 1, 5}, {0, 1, -1}} {
+		if err := l.ShareRest(c[0], c[1], c[2]); err == nil {
+			t.Errorf("ShareRest%v has no error", c)
+		}
+	}
+}
+
 // TestEpochsAreComplete counts the samples of epochs, of all shares together.
 func TestEpochsAreComplete(t *testing.T) {
 	r := random(t)
