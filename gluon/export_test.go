@@ -1,6 +1,10 @@
 package gluon
 
-import "gomx/compile"
+import (
+	"slices"
+
+	"gomx/compile"
+)
 
 // Traces returns how often a hybridized network has been traced, and the number of its graphs.
 func Traces(n *Net) (traces, graphs int) {
@@ -27,3 +31,6 @@ func Memory(n *Net) compile.MemoryUse { return n.hybrid.Load().last.Load().fn.Me
 // Wanted returns the positions of the arguments whose gradients the graph that was called last
 // computes.
 func Wanted(n *Net) []int { return n.hybrid.Load().last.Load().args }
+
+// GroupOf returns the ranks of the workers of an elastic loop.
+func GroupOf(e *Elastic) []int { return slices.Clone(e.group.Ranks) }

@@ -66,7 +66,12 @@ func Resume(prefix string, params *Params, t *Trainer, states ...dataio.Stateful
 	r := &Run{params: params, t: t, states: states}
 	err := r.check()
 	if err == nil && t.config.kind.Job {
-		r.job, err = t.join()
+		if r.job, err = t.join(); err == nil {
+			if _, ok := kvstore.As[kvstore.Survivor](r.job); ok {
+				err = errors.New("in a job with the policy shrink, whose workers take their place " +
+					"from each other: want NewElastic")
+			}
+		}
 		prefix = fmt.Sprintf("%s.worker-%d", prefix, t.Rank())
 	}
 	r.path = checkpoint.RunPath(prefix)

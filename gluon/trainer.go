@@ -51,6 +51,8 @@ type Trainer struct {
 	summed bool              // AllreduceGrads has been called since the last update
 	record *trainer.Recorder // of the steps; nil: nothing is recorded
 	behind uint64            // steps of an earlier process in this worker's place that are left to repeat
+	// of a job whose group changes; nil: there is none, or the program does not survive changes
+	elastic *Elastic
 }
 
 // gradients are the gradients of the parameters that take part in a step, by name.
@@ -166,6 +168,8 @@ func (t *Trainer) Steps() uint64 { return t.steps }
 func (t *Trainer) Workers() int {
 	c := &t.config
 	switch {
+	case t.elastic != nil:
+		return len(t.elastic.group.Ranks)
 	case !c.kind.Job:
 		return 1
 	case c.kv != nil:
@@ -177,8 +181,12 @@ func (t *Trainer) Workers() int {
 	return 1
 }
 
-// Rank returns the number of this worker in its job: 0 outside of jobs.
+// Rank returns the number of this worker in its job: 0 outside of jobs. In an Elastic loop it is the
+// number among the workers that are there.
 func (t *Trainer) Rank() int {
+	if e := t.elastic; e != nil {
+		return max(0, e.group.Part(e.rank))
+	}
 	c := &t.config
 	switch {
 	case !c.kind.Job:

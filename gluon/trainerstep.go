@@ -118,7 +118,7 @@ func (t *Trainer) several() bool {
 }
 
 // prepare collects the gradients of a step and sets their factor.
-func (t *Trainer) prepare(batch int, opts []StepOption) error {
+func (t *Trainer) prepare(batch int, opts []StepOption) (err error) {
 	var c stepConfig
 	for _, f := range opts {
 		f(&c)
@@ -144,6 +144,11 @@ func (t *Trainer) prepare(batch int, opts []StepOption) error {
 	}
 	if err := t.open(); err != nil {
 		return err
+	}
+	if t.elastic != nil {
+		if factor, err = t.elastic.factorOf(batch); err != nil {
+			return err
+		}
 	}
 	if err := t.gather(c.stale); err != nil {
 		return err
