@@ -23,6 +23,7 @@ type place struct {
 	Batch   int           // batches of it so far
 	Samples int           // samples of it so far
 	Time    time.Duration // of it so far
+	Done    int64         // batches of all epochs so far
 	Saved   []int         // epochs of the checkpoints that KeepLast has not removed, from 1 on
 }
 
@@ -43,7 +44,7 @@ func (f *fitting) epoch() error {
 			err = recovering(func() error { return f.batch(b, &pending) })
 		}
 		if err == nil {
-			f.log.Step.Number, f.log.Step.Rate = f.batches()+1, f.trainer.LearningRate()
+			f.log.Step.Number, f.log.Step.Rate = p.Done+1, f.trainer.LearningRate()
 			err = f.log.Batch(p.Epoch, p.Batch, b.Size)
 		}
 		if err == nil {
@@ -53,7 +54,13 @@ func (f *fitting) epoch() error {
 			return fmt.Errorf("batch %d: %w", p.Batch, err)
 		}
 		p.Within, p.Batch, p.Samples = true, p.Batch+1, p.Samples+b.Size
+		p.Done++
 		since++
+		if pending.batches == 0 {
+			if err := f.elastic.Commit(); err != nil {
+				return err
+			}
+		}
 		if n := f.config.save.batches; n > 0 && since >= n && pending.batches == 0 {
 			since, p.Time = 0, time.Since(start)
 			if err := f.log.Record.Flush(); err != nil {
@@ -191,7 +198,10 @@ func (f *fitting) finish(end *EpochEnd) error {
 	if err != nil && !errors.Is(err, ErrStop) {
 		return err
 	}
-	f.place = place{Epoch: end.Epoch + 1, Saved: f.place.Saved}
+	f.place = place{Epoch: end.Epoch + 1, Saved: f.place.Saved, Done: f.place.Done}
+	if err := f.elastic.Commit(); err != nil {
+		return err
+	}
 	if f.resumed != nil {
 		if err := f.log.Record.Flush(); err != nil {
 			return err
@@ -211,6 +221,9 @@ func (f *fitting) checkpoint(epoch int) error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Prefix), 0o777); err != nil {
+		return err
+	}
+	if err := f.findSaved(); err != nil {
 		return err
 	}
 	if err := f.net.Save(checkpoint.ParamsPath(c.Prefix, epoch)); err != nil {

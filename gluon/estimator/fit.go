@@ -55,6 +55,7 @@ type fitting struct {
 	place   place
 	drawn   bool       // the network's graph has been recorded
 	resumed *gluon.Run // nil: without Resume
+	elastic elastic
 }
 
 // run trains from the beginning to the end.
@@ -75,17 +76,23 @@ func (f *fitting) run() (err error) {
 	if f.config.trainer.given == nil {
 		defer func() { err = errors.Join(err, f.trainer.Close()) }()
 	}
-	if err := f.share(); err != nil {
+	f.begin()
+	if err := f.join(); err != nil {
 		return err
 	}
 	if err := f.takeUp(); err != nil {
 		return err
 	}
-	f.begin()
+	f.report()
 	if err := f.openRecord(); err != nil {
 		return err
 	}
 	defer func() { err = f.closeRecord(err) }()
+	return f.survive(f.epochs)
+}
+
+// epochs trains from the present place on to the end.
+func (f *fitting) epochs() error {
 	for f.place.Epoch < f.config.epochs {
 		done, err := f.stopped()
 		if err != nil || done {
@@ -188,14 +195,17 @@ func (f *fitting) makeTrainer() (err error) {
 	return err
 }
 
-// begin makes the log, and sets the loader to the first epoch.
+// begin sets the loader to the first epoch.
 func (f *fitting) begin() {
-	c := &f.config
-	if f.resumed == nil || !f.resumed.Resumed() {
-		if f.place.Epoch = c.begin; c.begin > 0 {
-			f.train.SetEpoch(c.begin)
-		}
+	if n := f.config.begin; n > 0 {
+		f.place.Epoch = n
+		f.train.SetEpoch(n)
 	}
+}
+
+// report makes the log.
+func (f *fitting) report() {
+	c := &f.config
 	f.log = training.Log{Metric: f.metric, History: &f.history, Every: c.sample,
 		OnBatch: c.onBatch, OnEpoch: c.onEpoch}
 	for _, r := range c.report {
@@ -209,15 +219,6 @@ func (f *fitting) stopped() (bool, error) {
 		return false, nil
 	}
 	return f.config.stop.Reached(&f.history)
-}
-
-// share gives this worker of a job its share of the data, unless the loader has one.
-func (f *fitting) share() error {
-	n := f.trainer.Workers()
-	if n == 1 || f.train.Sharded() {
-		return nil
-	}
-	return f.train.Shard(f.trainer.Rank(), n)
 }
 
 // recovering turns a panic of the network into an error.

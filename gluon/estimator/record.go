@@ -14,7 +14,7 @@ import (
 // openRecord begins to record, after the run has been restored.
 func (f *fitting) openRecord() (err error) {
 	c := &f.config
-	f.log.Record, err = c.save.record.Open(trainer.Place{Step: f.batches(), Rank: f.trainer.Rank(),
+	f.log.Record, err = c.save.record.Open(trainer.Place{Step: f.place.Done, Rank: f.rank(),
 		Job: kvstore.JobOf(f.ctx), Devices: f.devices})
 	if f.log.Record == nil {
 		return err
@@ -25,13 +25,8 @@ func (f *fitting) openRecord() (err error) {
 	return nil
 }
 
-// batches returns the number of batches so far.
-func (f *fitting) batches() int64 {
-	return int64(f.place.Epoch)*int64(f.train.Len()) + int64(f.place.Batch)
-}
-
 // before prepares the record of the next batch.
-func (f *fitting) before() error { return f.log.Record.Before(f.ctx, f.batches()+1) }
+func (f *fitting) before() error { return f.log.Record.Before(f.ctx, f.place.Done+1) }
 
 // recorded completes the record of a batch: its trace, its histograms and, once, the graph.
 func (f *fitting) recorded(b *data.Batch) error {

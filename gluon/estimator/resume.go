@@ -27,6 +27,7 @@ func (f *fitting) takeUp() (err error) {
 		states = append(states, f.metric)
 	}
 	f.resumed, err = gluon.Resume(s.resume, f.params, f.trainer, states...)
+	f.count() // the file of an older version does not say it
 	return err
 }
 
