@@ -145,10 +145,19 @@ rename: ## gives the module another path: make rename MODULE=host/path
 rename-check: deps ## renames a copy of this module, runs tests in it, releases it and fetches the release (minutes)
 	$(GO) test -timeout 40m -v -count=1 -run 'TestRenamedReleaseIsFetched$$' ./internal/modtool -whole
 
+docs: deps ## the manual as a site in .cache/site, by mkdocs, which pip installs into .cache; compiles and runs the Go blocks of its pages
+	$(GO) test -count=1 -timeout 30m -v -run 'TestBlocks|TestLinks|TestNavigation|TestNames|TestTables|TestCommands' ./internal/manual -manual.blocks
+	$(GO) test -count=1 -run TestCommandsOfTheManual ./cmd/gomx
+	@[ -x .cache/mkdocs/bin/mkdocs ] || { python3 -m venv .cache/mkdocs && .cache/mkdocs/bin/pip install -q mkdocs==1.6.1 pygments==2.19.2; }
+	.cache/mkdocs/bin/mkdocs build --strict --quiet
+
+newcomer: deps ## in a fresh clone of the last commit, every command and program that the pages tell a newcomer
+	$(GO) test -count=1 -timeout 60m -v -run TestNewcomer ./internal/manual -manual.newcomer
+
 monitor-check: deps ## the alert rules by Prometheus' promtool (apt-get install prometheus)
 	$(GO) test -count=1 -v -run 'Promtool|Rules|Dashboard' ./monitor
 
-.PHONY: board-check
+.PHONY: board-check docs newcomer
 board-check: deps ## every page of gomx board in Chromium beside a job in which a server is killed (apt-get install chromium fonts-dejavu-core); screenshots in .cache/board
 	@command -v chromium >/dev/null || { echo "no chromium: apt-get install -y chromium fonts-dejavu-core" >&2; exit 1; }
 	$(GO) test -count=1 -v -timeout 20m -run TestBrowser ./board -browser -browser.shots "$(abspath .cache/board)"
