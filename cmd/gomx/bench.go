@@ -14,6 +14,7 @@ func benchCommand(log zerolog.Logger) *cobra.Command {
 	var peers []string
 	var c bench.Config
 	var on, report string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Measure a suite of workloads, alternating with peers",
@@ -22,6 +23,7 @@ and print one line per workload. Its columns, separated by tabs, are the name, t
 the figure of the best peer, the ratio, the unit and the name of that peer. A ratio above 1 means
 that gomx is better. Figures depend on the load of the machine: compare only ratios of one run.
 Lines that begin with # are comments: the subject, the processor, and the lines measured again.
+With --json each workload is a JSON object on a line of its own, and comments go to standard error.
 
 The suite engine compiles a C++ program against the library of the peer's mxnet package with gcc.
 
@@ -101,6 +103,9 @@ line below 0.93 is measured once more at the end, alone.`,
 			}
 			c.Device = dev
 			c.Suite, c.Out, c.Log = args[0], cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if asJSON {
+				c.Out = &benchJSON{out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr()}
+			}
 			log.Debug().Str("suite", c.Suite).Msg("bench")
 			return bench.Run(cmd.Context(), c)
 		},
@@ -109,6 +114,7 @@ line below 0.93 is measured once more at the end, alone.`,
 	f.StringSliceVar(&peers, "peer", nil,
 		"peer and its Python program: mxnet=PYTHON, torch=, tensorflow=, spark=, ort= or "+
 			"openvino=; may be repeated, or a list with commas")
+	f.BoolVar(&asJSON, "json", false, "print JSON, one object on a line for each workload")
 	f.StringVar(&report, "gpu-report", "", "measure nothing: print the figures in the file "+
 		"results.jsonl of this folder, which first.sh has written on a machine with a GPU, as "+
 		"tables for docs/benchmarks.md")
