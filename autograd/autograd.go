@@ -17,6 +17,13 @@ func Predict() *Tape { return nd.NewTape(false) }
 
 // Function is a differentiable function in Go: two closures on arrays, one that computes outputs
 // and one that computes gradients.
+//
+//   - Name string: name in errors
+//   - Forward func(in []*Array) (out []*Array): computes the outputs from arrays without tape
+//   - Backward func(in, out, outGrad []*Array) (inGrad []*Array): computes the gradients of the
+//     inputs; nil means zero
+//
+// Its method Apply(in ...*Array) []*Array calls it.
 type Function = nd.Function
 
 // Option changes what Backward and Grad do.

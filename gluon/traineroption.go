@@ -13,7 +13,14 @@ import (
 	"gomx/trainer"
 )
 
-// Scaling says how the loss scale of mixed precision is found; see trainer.Scaling.
+// Scaling is the rule of the loss scale of mixed precision.
+//
+//   - Initial float64: the first scale; 0: 65536
+//   - Max float64: the largest scale; 0: 2^24
+//   - Window int: batches without infinite gradients after which the scale is doubled; 0: 2000
+//   - Fixed bool: Initial holds, and no batch is skipped
+//
+// The scale is halved when a gradient is infinite or NaN, and the batch is then skipped.
 type Scaling = trainer.Scaling
 
 // TrainerOption is an option of NewTrainer.

@@ -11,6 +11,9 @@ import (
 )
 
 // Hashing makes columns of the names of features.
+//
+//   - Seed uint32: seed of the hash, MurmurHash3
+//   - Signed bool: multiply values by the sign of the hash
 type Hashing = text.Hashing
 
 // LibSVMConfig configures LibSVMIter.

@@ -15,19 +15,41 @@ import (
 
 // The results of Fit and Score, and the arguments of callbacks.
 type (
-	// Score is one measurement.
+	// Score is one measurement: Name string, Value float64.
 	Score = training.Score
 	// Scores are the measurements of a metric.
 	Scores = training.Scores
 	// History holds the scores that Fit has measured, for curves.
+	//
+	//   - Batches []BatchScore: scores of stretches of batches, if Sample asks for them
+	//   - Epochs []EpochEnd: scores of epochs
+	//
+	// Its method Curves returns one Curve for each score.
 	History = training.History
 	// BatchScore are the scores of a stretch of batches.
+	//
+	//   - Epoch, Batch int: numbers of the epoch and of the last batch, from 0
+	//   - Scores Scores
 	BatchScore = training.BatchScore
 	// BatchEnd is the argument of the callbacks that run after a batch.
+	//
+	//   - Epoch, Batch int: numbers of the epoch and of the batch within it, from 0
+	//   - Samples int: number of samples of the batch
+	//   - Window func() Scores: scores since Window was called last
+	//   - Scores func() Scores: scores since the epoch began
 	BatchEnd = training.BatchEnd
 	// EpochEnd is the argument of the callbacks that run after an epoch.
+	//
+	//   - Epoch int: number of the epoch, from 0
+	//   - Train, Validation Scores: Validation is nil without validation data
+	//   - Samples, Batches int: numbers of samples and batches of the epoch
+	//   - Time time.Duration: time of the epoch
 	EpochEnd = training.EpochEnd
 	// Curve is one quantity as it was measured over the epochs.
+	//
+	//   - Name string: training or validation
+	//   - Quantity string: name of the score, such as accuracy
+	//   - X, Y []float64: epochs and values
 	Curve = training.Curve
 )
 

@@ -44,7 +44,14 @@ func (c *config) narrow() op.Opt[device.Products] {
 	return c.products
 }
 
-// Scaling says how the loss scale is found; see trainer.Scaling.
+// Scaling is the rule of the loss scale.
+//
+//   - Initial float64: the first scale; 0: 65536
+//   - Max float64: the largest scale; 0: 2^24
+//   - Window int: batches without infinite gradients after which the scale is doubled; 0: 2000
+//   - Fixed bool: Initial holds, and no batch is skipped
+//
+// The scale is halved when a gradient is infinite or NaN, and the batch is then skipped.
 type Scaling = trainer.Scaling
 
 // LossScale says how gradients are scaled in mixed precision. Without it float16 gradients are

@@ -19,10 +19,28 @@ import (
 // Option configures Fit.
 type Option func(*config)
 
-// BatchEnd is the argument of OnBatch, EpochEnd of OnEpoch; EarlyStop of StopEarly.
+// The arguments of callbacks and of StopEarly.
 type (
-	BatchEnd  = training.BatchEnd
-	EpochEnd  = training.EpochEnd
+	// BatchEnd is the argument of OnBatch.
+	//
+	//   - Epoch, Batch int: numbers of the epoch and of the batch within it, from 0
+	//   - Samples int: number of samples of the batch
+	//   - Window func() Scores: scores since Window was called last
+	//   - Scores func() Scores: scores since the epoch began
+	BatchEnd = training.BatchEnd
+	// EpochEnd is the argument of OnEpoch.
+	//
+	//   - Epoch int: number of the epoch, from 0
+	//   - Train, Validation Scores: Validation is nil without validation data
+	//   - Samples, Batches int: numbers of samples and batches of the epoch
+	//   - Time time.Duration: time of the epoch
+	EpochEnd = training.EpochEnd
+	// EarlyStop is the rule of StopEarly.
+	//
+	//   - Score string: name of the score, such as accuracy or loss
+	//   - Smaller bool: smaller values are better
+	//   - MinDelta float64: least difference between a better value and the best one before
+	//   - Epochs int: number of epochs without a better value that ends the run; 0 is 1
 	EarlyStop = training.EarlyStop
 )
 
