@@ -1,6 +1,6 @@
 // Int8 trains a convolutional network, turns it into one that computes with integers of 8 bits, and
-// compares the two: accuracy on test images, and bytes of parameters. Each way to find the ranges of
-// data has a line.
+// compares the two: accuracy on test images, and bytes of parameters. The ranges of the data are
+// found in three ways.
 package main
 
 import (
