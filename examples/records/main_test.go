@@ -1,0 +1,17 @@
+package main
+
+import (
+	"context"
+	"testing"
+)
+
+// TestShort trains for a shorter time than the program.
+func TestShort(t *testing.T) {
+	plain, changed, err := run(context.Background(), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Log(plain, changed); plain < 0.7 || changed < 0.7 {
+		t.Errorf("accuracies %v and %v, want at least 0.7", plain, changed)
+	}
+}
