@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	weight      = 200  // of the style beside the content
+	weight      = 200 // of the style beside the content
 	mostStyle   = 0.2 // distances of the result, as shares of the distance of the two pictures
 	mostContent = 0.6
 )
@@ -78,11 +78,11 @@ func stripes(side int) *nd.Array {
 
 // distance returns the mean squared difference of arrays in two lists.
 func distance(a, b []*nd.Array) *nd.Array {
-	var parts []*nd.Array
-	for i := range a {
-		parts = append(parts, a[i].Sub(b[i]).Square().Mean())
+	sum := a[0].Sub(b[0]).Square().Mean()
+	if len(a) > 1 {
+		sum = sum.Add(distance(a[1:], b[1:]))
 	}
-	return nd.AddN(parts)
+	return sum
 }
 
 // run trains the pixels for some steps. It returns their distances from the style and from the
