@@ -37,8 +37,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("distance from the style %.4f, from the content %.4f; 1 is the distance of the two "+
-		"pictures\n", style, content)
+	fmt.Printf("share of the distance from the style %.4f, from the content %.4f\n", style, content)
 	if style > mostStyle || content > mostContent {
 		log.Fatalf("want at most %v and %v", mostStyle, mostContent)
 	}
