@@ -111,8 +111,8 @@ func (l *lines) backward(ex *Executor, headGrads []*nd.Array) error {
 	for i, a := range l.outputs {
 		if a.Recorded() {
 			heads, grads = append(heads, a), append(grads, nil)
-			if i < len(headGrads) {
-				grads[len(grads)-1] = headGrads[i]
+			if i < len(headGrads) && headGrads[i] != nil {
+				grads[len(grads)-1] = headGrads[i].ToStorage(a.Storage()) // as MXNet does
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gomx/dtype"
@@ -184,13 +185,35 @@ func storedInputs(n *op.Node, known map[op.Entry]op.Storage) []op.Storage {
 	return in
 }
 
-// StoredGradients infers the storage types of the gradients of the outputs by entries, where dense
-// gradients flow into the outputs. It reports whether one of them is made of other sparse values,
-// as a sum is.
+// StoredGradients infers the storage types of the gradients of the outputs by entries as MXNet
+// does, where gradients with the storage types of the outputs flow into these. It reports whether
+// one of them is made of other sparse values, as a sum is, or has another storage type than the
+// nodes that Gradient makes give it.
 func StoredGradients(outs, wrt []op.Entry, vars func(v *op.Node) op.Storage) (stored []op.Storage,
 	composed bool, err error) {
 	known := Stored(outs, vars)
-	// Gradients depend on the storage types of the operands, which nodes of composed graphs lack.
+	grads, err := gradientNodes(outs, wrt, known)
+	if err != nil {
+		return nil, false, err
+	}
+	var valid []op.Entry
+	for _, e := range grads {
+		if e.Valid() {
+			valid = append(valid, e)
+		}
+	}
+	made := Stored(valid, vars)
+	stored = flowBack(outs, wrt, known)
+	for i, e := range grads {
+		composed = composed || e.Valid() && (stored[i] != made[e] ||
+			stored[i] != op.Dense && !op.AllDense(storedInputs(e.Node, made)))
+	}
+	return stored, composed, nil
+}
+
+// gradientNodes makes the nodes of the gradients by wrt. The nodes know the storage types of the
+// operands, on which their operators depend.
+func gradientNodes(outs, wrt []op.Entry, known map[op.Entry]op.Storage) ([]op.Entry, error) {
 	twins := map[*op.Node]*op.Node{}
 	twin := func(e op.Entry) op.Entry {
 		if n := twins[e.Node]; n != nil {
@@ -220,21 +243,63 @@ func StoredGradients(outs, wrt []op.Entry, vars func(v *op.Node) op.Storage) (st
 	for i, e := range wrt {
 		to[i] = twin(e)
 	}
-	grads, err := Gradient(heads, flow, to)
-	if err != nil {
-		return nil, false, err
+	return Gradient(heads, flow, to)
+}
+
+// constant reports whether no gradient flows through n to any of its inputs.
+func constant(n *op.Node) bool {
+	if !n.Op.HasGrad() {
+		return true
 	}
-	var valid []op.Entry
-	for _, e := range grads {
-		if e.Valid() {
-			valid = append(valid, e)
+	heads := make([]op.Entry, n.NumOutputs())
+	for i := range heads {
+		heads[i] = op.Var("head").Entry(0)
+	}
+	grads, err := op.Gradient(n, heads, nil)
+	return err == nil && !slices.ContainsFunc(grads, op.Entry.Valid)
+}
+
+// flowBack returns the storage types of the gradients by wrt. An operator says which its gradients
+// have; the zero gradient of a constant operator has the storage type of the input. A sum of
+// several is row_sparse where all are, and otherwise dense.
+func flowBack(outs, wrt []op.Entry, known map[op.Entry]op.Storage) []op.Storage {
+	flow := map[op.Entry]op.Storage{}
+	add := func(e op.Entry, s op.Storage) {
+		if before, ok := flow[e]; ok && (before != s || s == op.CSR) {
+			s = op.Dense
+		}
+		flow[e] = s
+	}
+	for _, e := range outs {
+		add(e, known[e])
+	}
+	order := op.Topo(outs)
+	for _, n := range slices.Backward(order) {
+		if n.IsVar() {
+			continue
+		}
+		heads, reached := make([]op.Storage, n.NumOutputs()), false
+		for i := range heads {
+			s, ok := flow[n.Entry(i)]
+			if reached = reached || ok; !ok {
+				s = known[n.Entry(i)]
+			}
+			heads[i] = s
+		}
+		if !reached {
+			continue
+		}
+		grads := storedInputs(n, known)
+		if n.Op.SaysGradStorage() || !constant(n) {
+			grads = n.Op.GradStorage(n.Params, grads, heads)
+		}
+		for k, e := range n.In {
+			add(e, grads[k])
 		}
 	}
-	known = Stored(valid, vars)
-	stored = make([]op.Storage, len(wrt))
-	for i, e := range grads {
-		stored[i] = known[e]
-		composed = composed || stored[i] != op.Dense && !op.AllDense(storedInputs(e.Node, known))
+	stored := make([]op.Storage, len(wrt))
+	for i, e := range wrt {
+		stored[i] = flow[e]
 	}
-	return stored, composed, nil
+	return stored
 }

@@ -7,9 +7,42 @@ import (
 	"gomx/graph"
 	"gomx/op"
 	_ "gomx/op/index"
-	_ "gomx/op/loss"
+	"gomx/op/loss"
 	"gomx/op/prim"
 )
+
+// TestStoredGradients demands MXNet's storage types of the gradients of single operators, where heads
+// have the storage types of the outputs.
+func TestStoredGradients(t *testing.T) {
+	x, y := op.Var("x"), op.Var("y")
+	for _, c := range []struct {
+		out  op.Entry
+		x, y op.Storage // of the variables
+		want []op.Storage
+	}{
+		{prim.ElemwiseAdd.Apply(op.NoParams{}, x.Entry(0), y.Entry(0)), op.RowSparse, op.RowSparse,
+			[]op.Storage{op.RowSparse, op.RowSparse}},
+		{prim.ElemwiseAdd.Apply(op.NoParams{}, x.Entry(0), y.Entry(0)), op.CSR, op.Dense,
+			[]op.Storage{op.Dense, op.Dense}},
+		{prim.ElemwiseMul.Apply(op.NoParams{}, x.Entry(0), y.Entry(0)), op.Dense, op.RowSparse,
+			[]op.Storage{op.Dense, op.Dense}},
+		{prim.ElemwiseSub.Apply(op.NoParams{}, x.Entry(0), x.Entry(0)), op.RowSparse, op.Dense,
+			[]op.Storage{op.RowSparse, op.Dense}},
+		{prim.ElemwiseSub.Apply(op.NoParams{}, x.Entry(0), x.Entry(0)), op.CSR, op.Dense,
+			[]op.Storage{op.Dense, op.Dense}},
+		{loss.BlockGrad.Apply(op.NoParams{}, x.Entry(0)), op.CSR, op.Dense,
+			[]op.Storage{op.CSR, op.Dense}},
+		{prim.Equal.Apply(op.NoParams{}, x.Entry(0), y.Entry(0)), op.RowSparse, op.CSR,
+			[]op.Storage{op.RowSparse, op.CSR}},
+	} {
+		got, _, err := graph.StoredGradients([]op.Entry{c.out}, []op.Entry{x.Entry(0), y.Entry(0)},
+			func(v *op.Node) op.Storage { return map[*op.Node]op.Storage{x: c.x, y: c.y}[v] })
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s of %v and %v: gradients are %v, %v, want %v", c.out.Node.Op.Name, c.x, c.y,
+				got, err, c.want)
+		}
+	}
+}
 
 // TestStored infers the storage types of a factorization machine's first terms and of their
 // gradients, as MXNet does.

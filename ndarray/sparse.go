@@ -437,6 +437,12 @@ func copyStored(dst, src *Array) {
 	}
 }
 
+// recorded reports whether the gradient of the call may be asked for, which may read inputs that the
+// operator ignores.
+func (iv *invocation) recorded() bool {
+	return iv.tape != nil && !iv.untaped && iv.op.HasGrad()
+}
+
 // settleStorage makes the sparse inputs dense if the operator has no kernel for them.
 func (iv *invocation) settleStorage() error {
 	params, err := normalize(iv.op, iv.params, len(iv.in))
@@ -464,7 +470,7 @@ func (iv *invocation) settleStorage() error {
 		case slices.Contains(iv.op.Changes(params), place) && (iv.train || iv.op.Update):
 			return op.Errorf(iv.inputName(i), "the array is %v, and the operator, which changes "+
 				"it in place, has no kernel for that", a.Storage())
-		case slices.Contains(iv.op.Ignores, place):
+		case slices.Contains(iv.op.Ignores, place) && !iv.recorded():
 			iv.in[i] = &Array{shape: a.shape, dtype: a.dtype}
 		default:
 			if iv.untaped {

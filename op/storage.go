@@ -46,6 +46,9 @@ func GradLikeHead[P any](_ P, in, heads []Storage) []Storage {
 	return out
 }
 
+// GradDense is a rule of Spec.GradStorage for operators whose zero gradients are dense.
+func GradDense[P any](_ P, in, _ []Storage) []Storage { return make([]Storage, len(in)) }
+
 // AllDense reports whether no operand of the list is sparse.
 func AllDense(list []Storage) bool {
 	for _, s := range list {
@@ -67,6 +70,9 @@ func (o *Op) OutStorage(params any, in []Storage) (out []Storage, ok bool) {
 	}
 	return make([]Storage, len(o.outputs(params))), AllDense(in)
 }
+
+// SaysGradStorage reports whether the operator says which storage types its gradients have.
+func (o *Op) SaysGradStorage() bool { return o.gradStorage != nil }
 
 // GradStorage returns the storage types of the gradients of the inputs, from the storage types of
 // the inputs and of the gradients that flow into the outputs.

@@ -68,6 +68,13 @@ func init() {
 				c.Out[0], c.In[0])
 			return nil
 		},
+		Storage: func(p QuadraticParams, in []op.Storage) ([]op.Storage, bool) {
+			return in[:1], in[0] == op.Dense || in[0] == op.CSR && p.C == 0
+		},
+		Sparse: func(p QuadraticParams, c *op.Call) error {
+			return loop.MapStored(loop.Func1{F: func(x float64) float64 { return (p.A*x + p.B) * x }},
+				c)
+		},
 	})
 	GradientMultiplier.Define(op.Spec[GradientMultiplierParams]{
 		Traits: op.Traits{
@@ -84,6 +91,10 @@ func init() {
 			loop.Move(c.Out[0], c.In[0])
 			return nil
 		},
+		Storage: op.StoreLike[GradientMultiplierParams],
+		Sparse:  prim.CopyStored[GradientMultiplierParams],
+
+		GradStorage: op.GradLikeHead[GradientMultiplierParams],
 	})
 	defineAllClose()
 }

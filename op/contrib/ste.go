@@ -49,5 +49,9 @@ func defineSTE(h op.Handle[op.NoParams], doc string, f loop.Func1) {
 			loop.Map(f, c.Out[0], c.In[0])
 			return nil
 		},
+		Storage: op.StoreLike[op.NoParams],
+		Sparse:  func(_ op.NoParams, c *op.Call) error { return loop.MapStored(f, c) },
+
+		GradStorage: op.GradLikeHead[op.NoParams],
 	})
 }

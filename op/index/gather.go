@@ -46,6 +46,7 @@ func init() {
 				copyRun(c.Out[0], k, c.In[0], at, n)
 			})
 		},
+		GradStorage: zeroLikeIndices[op.NoParams],
 	})
 	gatherGrad.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{Hidden: true, Ignores: []int{2}},
@@ -70,6 +71,12 @@ func init() {
 	defineScatter()
 }
 
+// zeroLikeIndices says that the gradient by data is dense, and that by indices, which is zero, has
+// their storage type.
+func zeroLikeIndices[P any](_ P, in, _ []op.Storage) []op.Storage {
+	return []op.Storage{op.Dense, in[1]}
+}
+
 func defineScatter() {
 	ScatterND.Define(op.Spec[ScatterNDParams]{
 		Traits: op.Traits{
@@ -92,6 +99,7 @@ func defineScatter() {
 			return tuples(c.Out[0].Shape, c.In[1],
 				func(at, k, n int) { copyRun(c.Out[0], at, c.In[0], k, n) })
 		},
+		GradStorage: zeroLikeIndices[ScatterNDParams],
 	})
 	ScatterSetND.Define(op.Spec[ScatterNDParams]{
 		Traits: op.Traits{

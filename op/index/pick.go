@@ -37,6 +37,8 @@ func init() {
 			return []op.Entry{pickGrad.Apply(p, g.Head(0), g.In(1), g.In(0)), {}}
 		},
 		Ref: pick,
+
+		GradStorage: zeroLikeIndices[PickParams],
 	})
 	pickGrad.Define(op.Spec[PickParams]{
 		Traits: op.Traits{Hidden: true, Ignores: []int{2}},

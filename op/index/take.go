@@ -42,9 +42,10 @@ func init() {
 				copyRun(out, to, a, from, n)
 			})
 		},
+		// MXNet makes csr data dense where indices out of range are errors.
 		Storage: func(p TakeParams, in []op.Storage) ([]op.Storage, bool) {
 			return in[:1], op.AllDense(in) || in[0] == op.CSR && in[1] == op.Dense &&
-				(p.Axis == 0 || p.Axis == -2)
+				(p.Axis == 0 || p.Axis == -2) && p.Mode != "raise"
 		},
 		Sparse: func(p TakeParams, c *op.Call) error {
 			rows, err := read(c.In[1], c.In[0].Shape[0], bounds[p.Mode])

@@ -57,9 +57,21 @@ func init() {
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{g.Head(0), g.Head(0)}
 		},
-		Ref:     func(_ op.NoParams, c *op.Call) error { return addN(AddNParams{}, c) },
-		Storage: func(_ op.NoParams, in []op.Storage) ([]op.Storage, bool) { return sumStorage(in) },
-		Sparse:  func(_ op.NoParams, c *op.Call) error { return addStored(c) },
+		Ref: func(_ op.NoParams, c *op.Call) error { return addN(AddNParams{}, c) },
+		Storage: func(_ op.NoParams, in []op.Storage) ([]op.Storage, bool) {
+			if in[0] == op.CSR && in[1] == op.CSR {
+				return in[:1], true
+			}
+			return sumStorage(in)
+		},
+		Sparse: func(_ op.NoParams, c *op.Call) error {
+			if c.Out[0].Storage == op.CSR {
+				add := func(a, b float64) float64 { return a + b }
+				return loop.ZipStored(loop.Func2{F: add,
+					I: func(a, b int64) int64 { return a + b }}, false, c)
+			}
+			return addStored(c)
+		},
 
 		GradStorage: op.GradLikeHead[op.NoParams],
 	})

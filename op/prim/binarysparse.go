@@ -1,9 +1,6 @@
 package prim
 
 import (
-	"math"
-
-	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
 )
@@ -65,6 +62,9 @@ func (b binary) storeBinary(s *op.Spec[op.NoParams], broadcast bool) {
 // storeUnary gives the functions of one operand that keep zeros zero their rule and kernel.
 func (u unary) storeUnary(s *op.Spec[op.NoParams]) {
 	switch u.op {
+	case Cos, Cosh:
+		s.GradStorage = gradLikeBoth
+		return
 	case Abs, Sign, Negative, Square, Sqrt, Cbrt, Expm1, Log1p, Relu, Round, Rint, Ceil, Floor,
 		Trunc, Fix, Sin, Tan, Arcsin, Arctan, Sinh, Tanh, Arcsinh, Arctanh, Degrees, Radians:
 	default:
@@ -73,9 +73,18 @@ func (u unary) storeUnary(s *op.Spec[op.NoParams]) {
 	s.Storage = op.StoreLike[op.NoParams]
 	s.Sparse = func(_ op.NoParams, c *op.Call) error { return loop.MapStored(u.f, c) }
 	switch u.op {
-	case Abs, Sign, Negative, Square, Relu, Round, Rint, Ceil, Floor, Trunc, Fix, Degrees, Radians:
+	case Abs, Sign, Negative, Square, Relu, Round, Rint, Ceil, Floor, Trunc, Fix:
 		s.GradStorage = op.GradLikeHead[op.NoParams]
 	}
+}
+
+// gradLikeBoth is a rule of Spec.GradStorage for functions of one operand whose slope is zero at zero:
+// the gradient has the storage type of the operand and of the gradient that flows in, if they agree.
+func gradLikeBoth(_ op.NoParams, in, heads []op.Storage) []op.Storage {
+	if in[0] == heads[0] {
+		return in[:1]
+	}
+	return []op.Storage{op.Dense}
 }
 
 // signGrad is the gradient of Sign, which is zero. Of a sparse array it has stored zeros, as in
@@ -105,20 +114,29 @@ func (r scalar) storeScalar(s *op.Spec[ScalarParams]) {
 		return in[:1], keeps(p) || in[0] == op.Dense
 	}
 	s.Sparse = func(p ScalarParams, c *op.Call) error {
-		return loop.MapStored(r.function(p, c.In[0].DType), c)
+		return r.mapStored(p, c)
 	}
 	if r.grad != nil {
 		s.GradStorage = op.GradLikeHead[ScalarParams]
 	}
 }
 
-// falseAtZero reports whether a comparison with a number is false for zero, whatever the element
-// type is that the number is rounded to.
-func (r scalar) falseAtZero(p ScalarParams) bool {
-	for _, v := range []float64{p.Scalar, math.Trunc(p.Scalar), round(dtype.Float16, p.Scalar)} {
-		if r.f.F(0, v) != 0 {
-			return false
-		}
+// mapStored computes the function of the stored values. Where the number is rounded to zero, so that
+// zeros give another number, it computes that of all values.
+func (r scalar) mapStored(p ScalarParams, c *op.Call) error {
+	f := r.function(p, c.In[0].DType)
+	zero := op.TensorOf([]float32{0})
+	if loop.Map(f, zero, zero); op.Slice[float32](zero)[0] == 0 {
+		return loop.MapStored(f, c)
 	}
-	return true
+	a := c.In[0]
+	dense := op.Tensor{Desc: op.Plain(a.DType, a.Shape), Data: loop.Room(a.DType, a.Shape.Size())}
+	loop.ToDense(dense, a.Sparse, c.Threads)
+	loop.Map(f, dense, dense)
+	return castStorage(CastStorageParams{}, &op.Call{In: []op.Tensor{dense}, Out: c.Out,
+		Threads: c.Threads})
 }
+
+// falseAtZero reports whether a comparison with a number is false for zero. The number counts as it
+// is given, before it is rounded to the element type.
+func (r scalar) falseAtZero(p ScalarParams) bool { return r.f.F(0, p.Scalar) == 0 }

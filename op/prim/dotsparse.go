@@ -14,12 +14,22 @@ import (
 //	csrᵀ · default → row_sparse, or default if forward_stype says so
 //	csrᵀ · row_sparse → row_sparse
 //	default · csr, default · csrᵀ → csr, or default if forward_stype says so
+//
+// Another storage type that forward_stype names is given to the product, which is computed densely.
 func dotStorage(p DotParams, in []op.Storage) ([]op.Storage, bool) {
-	lhs, rhs := in[0], in[1]
-	natural := op.Dense
+	natural, served := dotServed(p, in[0], in[1])
+	want := natural
+	if p.ForwardStype != "None" {
+		want, _ = op.ParseStorage(p.ForwardStype)
+	}
+	return []op.Storage{want}, served || want != op.Dense
+}
+
+// dotServed returns the storage type that a product has by itself; ok is false for operands that
+// are made dense.
+func dotServed(p DotParams, lhs, rhs op.Storage) (natural op.Storage, ok bool) {
 	switch {
 	case lhs == op.Dense && rhs == op.Dense:
-		return []op.Storage{op.Dense}, true
 	case lhs == op.CSR && rhs != op.CSR && !p.TransposeB:
 		if p.TransposeA {
 			natural = op.RowSparse
@@ -27,12 +37,31 @@ func dotStorage(p DotParams, in []op.Storage) ([]op.Storage, bool) {
 	case lhs == op.Dense && rhs == op.CSR && !p.TransposeA:
 		natural = op.CSR
 	default:
-		return []op.Storage{op.Dense}, false
+		return op.Dense, false
 	}
-	if p.ForwardStype != "None" && p.ForwardStype != natural.String() {
-		return []op.Storage{op.Dense}, p.ForwardStype == op.Dense.String()
+	return natural, true
+}
+
+// dotDensely computes a product with dense copies of sparse operands, and converts it to the storage
+// type of the output.
+func dotDensely(p DotParams, c *op.Call) error {
+	op.Notice("dot computes a %v product of %v and %v arrays with dense copies", c.Out[0].Storage,
+		c.In[0].Storage, c.In[1].Storage)
+	room := func(t op.Tensor) op.Tensor {
+		return op.Tensor{Desc: op.Plain(t.DType, t.Shape), Data: loop.Room(t.DType, t.Shape.Size())}
 	}
-	return []op.Storage{natural}, true
+	dense := op.Call{In: slices.Clone(c.In), Out: []op.Tensor{room(c.Out[0])}, Threads: c.Threads}
+	for i, t := range c.In {
+		if t.Sparse != nil {
+			dense.In[i] = room(t)
+			loop.ToDense(dense.In[i], t.Sparse, c.Threads)
+		}
+	}
+	if err := dot(p, &dense); err != nil {
+		return err
+	}
+	return castStorage(CastStorageParams{}, &op.Call{In: dense.Out, Out: c.Out,
+		Threads: c.Threads})
 }
 
 // dotGradStorage gives the gradient of a matrix that a csr matrix is multiplied by the storage type
@@ -76,6 +105,10 @@ func dotGradStored(g *op.Grad, p DotParams) []op.Entry {
 
 // dotStored is the kernel of products with a sparse operand.
 func dotStored(p DotParams, c *op.Call) error {
+	natural, ok := dotServed(p, c.In[0].Storage, c.In[1].Storage)
+	if out := c.Out[0].Storage; !ok || out != natural && out != op.Dense {
+		return dotDensely(p, c)
+	}
 	switch c.Out[0].DType {
 	case dtype.Float32:
 		if c.In[0].Sparse != nil && timesRows(p, c) {

@@ -34,7 +34,7 @@ func init() {
 	IdentityWithAttrLike.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc: "IdentityWithAttrLike passes lhs on and gives it the shape and element type of " +
-				"rhs, where these are unknown.",
+				"rhs, where these are unknown, and its storage type.",
 			GoName:   "IdentityWithAttrLike",
 			Identity: true,
 			Ignores:  []int{1},
@@ -45,8 +45,11 @@ func init() {
 		Grad:   passGrad[op.NoParams],
 		Ref:    move[op.NoParams],
 
-		Storage: op.StoreLike[op.NoParams], Sparse: CopyStored[op.NoParams],
-		GradStorage: op.GradLikeHead[op.NoParams],
+		Storage: func(_ op.NoParams, in []op.Storage) ([]op.Storage, bool) { return in[1:], true },
+		Sparse:  func(_ op.NoParams, c *op.Call) error { return castStorage(CastStorageParams{}, c) },
+		GradStorage: func(_ op.NoParams, in, heads []op.Storage) []op.Storage {
+			return []op.Storage{heads[0], in[1]}
+		},
 	})
 	like(ZerosLike, "ZerosLike makes zeros in the shape and element type of its input.", 0,
 		"_sparse_zeros_like")

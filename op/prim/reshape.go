@@ -61,6 +61,9 @@ func init() {
 		"by the given axes of rhs.", inferReshapeLike, "_npx_reshape_like")
 	s.Inputs, s.Ignores, s.InferType = Inputs[ReshapeLikeParams]("lhs", "rhs"), []int{1},
 		firstType[ReshapeLikeParams]
+	s.GradStorage = func(_ ReshapeLikeParams, in, _ []op.Storage) []op.Storage {
+		return []op.Storage{op.Dense, in[1]} // the gradient by rhs is zero
+	}
 	ReshapeLike.Define(s)
 	b := reshaping("", func(p op.NoParams, in, out []dtype.Shape) error {
 		if in[0].Known() && in[1].Known() && in[0].Size() != in[1].Size() {

@@ -17,8 +17,8 @@ func init() {
 	divide := loop.Func2{F: func(a, b float64) float64 { return a / b }, I: divInt}
 	ScatterElemwiseDiv.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "ScatterElemwiseDiv computes a / b. Where a is row_sparse and b dense, it " +
-				"divides the stored rows alone, and the output stores the same rows.",
+			Doc: "ScatterElemwiseDiv computes a / b. Where a is row_sparse it divides the " +
+				"stored rows alone, and the output stores the same rows.",
 			GoName:    "ScatterElemwiseDiv",
 			Inplace:   [][2]int{{0, 0}, {1, 0}},
 			Pointwise: true,
@@ -34,9 +34,18 @@ func init() {
 			return nil
 		},
 		Storage: func(_ op.NoParams, in []op.Storage) ([]op.Storage, bool) {
-			return in[:1], in[1] == op.Dense && in[0] != op.CSR
+			return in[:1], in[0] == op.RowSparse || op.AllDense(in)
 		},
-		Sparse: func(_ op.NoParams, c *op.Call) error { return loop.ZipAt(divide, c) },
+		Sparse: func(_ op.NoParams, c *op.Call) error {
+			if c.In[1].Sparse == nil {
+				return loop.ZipAt(divide, c)
+			}
+			d := op.Plain(c.In[1].DType, c.In[1].Shape)
+			dense := op.Tensor{Desc: d, Data: loop.Room(d.DType, d.Shape.Size())}
+			loop.ToDense(dense, c.In[1].Sparse, c.Threads)
+			return loop.ZipAt(divide, &op.Call{In: []op.Tensor{c.In[0], dense}, Out: c.Out,
+				Threads: c.Threads})
+		},
 	})
 	for _, r := range []struct {
 		op   op.Handle[ScalarParams]

@@ -34,6 +34,9 @@ func init() {
 			return []op.Storage{op.Dense}, op.AllDense(in[1:]) && in[0] != op.RowSparse
 		},
 		Sparse: whereStored,
+		GradStorage: func(_ op.NoParams, in, _ []op.Storage) []op.Storage {
+			return []op.Storage{in[0], op.Dense, op.Dense} // that of the condition is zero
+		},
 	})
 }
 

@@ -23,11 +23,12 @@ func init() {
 lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Disjoint boxes give 0. There is no
 gradient.`,
 		},
-		Inputs:    prim.Inputs[BoxIoUParams]("lhs", "rhs"),
-		Infer:     inferPairs,
-		InferType: op.FloatType[BoxIoUParams],
-		Grad:      prim.ZeroGrad[BoxIoUParams],
-		Ref:       inType(boxIoU[float32], boxIoU[float64]),
+		Inputs:      prim.Inputs[BoxIoUParams]("lhs", "rhs"),
+		Infer:       inferPairs,
+		InferType:   op.FloatType[BoxIoUParams],
+		Grad:        prim.ZeroGrad[BoxIoUParams],
+		GradStorage: op.GradDense[BoxIoUParams],
+		Ref:         inType(boxIoU[float32], boxIoU[float64]),
 	})
 }
 

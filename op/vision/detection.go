@@ -36,11 +36,12 @@ other numbers, rows behind the last detection are all -1. There is no gradient.`
 			Aliases:   []string{"_npx_multibox_detection"},
 			Precision: op.Wide,
 		},
-		Inputs:    prim.Inputs[MultiBoxDetectionParams]("cls_prob", "loc_pred", "anchor"),
-		Infer:     inferDetection,
-		InferType: op.FloatType[MultiBoxDetectionParams],
-		Grad:      prim.ZeroGrad[MultiBoxDetectionParams],
-		Ref:       inType(detect[float32], detect[float64]),
+		Inputs:      prim.Inputs[MultiBoxDetectionParams]("cls_prob", "loc_pred", "anchor"),
+		Infer:       inferDetection,
+		InferType:   op.FloatType[MultiBoxDetectionParams],
+		Grad:        prim.ZeroGrad[MultiBoxDetectionParams],
+		GradStorage: op.GradDense[MultiBoxDetectionParams],
+		Ref:         inType(detect[float32], detect[float64]),
 	})
 }
 

@@ -29,11 +29,12 @@ Data has shape (..., rows, columns). The outputs are the column of each row, (..
 row of each column, (..., columns), or -1 for no match. As in MXNet, topk k gives up to k+1 matches.
 There is no gradient.`,
 		},
-		Outputs:   func(BipartiteMatchingParams) []string { return []string{"output0", "output1"} },
-		Infer:     inferMatching,
-		InferType: op.FloatType[BipartiteMatchingParams],
-		Grad:      prim.ZeroGrad[BipartiteMatchingParams],
-		Ref:       inType(matchPairs[float32], matchPairs[float64]),
+		Outputs:     func(BipartiteMatchingParams) []string { return []string{"output0", "output1"} },
+		Infer:       inferMatching,
+		InferType:   op.FloatType[BipartiteMatchingParams],
+		Grad:        prim.ZeroGrad[BipartiteMatchingParams],
+		GradStorage: op.GradDense[BipartiteMatchingParams],
+		Ref:         inType(matchPairs[float32], matchPairs[float64]),
 	})
 }
 

@@ -35,10 +35,11 @@ first ratio, then the first size with each other ratio. There is no gradient.`,
 			Ignores:   []int{0},
 			Precision: op.Wide,
 		},
-		Infer:     inferPrior,
-		InferType: op.FloatType[MultiBoxPriorParams],
-		Grad:      prim.ZeroGrad[MultiBoxPriorParams],
-		Ref:       prior,
+		Infer:       inferPrior,
+		InferType:   op.FloatType[MultiBoxPriorParams],
+		Grad:        prim.ZeroGrad[MultiBoxPriorParams],
+		GradStorage: op.GradDense[MultiBoxPriorParams],
+		Ref:         prior,
 	})
 }
 

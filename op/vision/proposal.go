@@ -60,9 +60,10 @@ func defineProposal(h op.Handle[ProposalParams], goName, doc string) {
 			}
 			return inferProposal(p, images, in, out)
 		},
-		InferType: op.FloatType[ProposalParams],
-		Grad:      prim.ZeroGrad[ProposalParams],
-		Ref:       inType(propose[float32], propose[float64]),
+		InferType:   op.FloatType[ProposalParams],
+		Grad:        prim.ZeroGrad[ProposalParams],
+		GradStorage: op.GradDense[ProposalParams],
+		Ref:         inType(propose[float32], propose[float64]),
 	})
 }
 

@@ -43,10 +43,11 @@ all anchors are ignored. There is no gradient.`,
 		Outputs: func(MultiBoxTargetParams) []string {
 			return []string{"loc_target", "loc_mask", "cls_target"}
 		},
-		Infer:     inferTarget,
-		InferType: op.FloatType[MultiBoxTargetParams],
-		Grad:      prim.ZeroGrad[MultiBoxTargetParams],
-		Ref:       inType(target[float32], target[float64]),
+		Infer:       inferTarget,
+		InferType:   op.FloatType[MultiBoxTargetParams],
+		Grad:        prim.ZeroGrad[MultiBoxTargetParams],
+		GradStorage: op.GradDense[MultiBoxTargetParams],
+		Ref:         inType(target[float32], target[float64]),
 	})
 }
 
