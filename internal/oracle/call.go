@@ -11,30 +11,40 @@ import (
 	"gomx/op"
 )
 
-// Operand is a dense array on the host.
+// Operand is an array on the host. A sparse one has its dense value, and the places of the values
+// that it stores.
 type Operand struct {
-	DType dtype.Type
-	Shape dtype.Shape
-	Data  []byte // little endian, row-major
+	DType   dtype.Type
+	Shape   dtype.Shape
+	Data    []byte // little endian, row-major
+	Storage op.Storage
+	Indices []int64 // rows of a row_sparse operand; columns of a csr operand, row by row
+	Starts  []int64 // csr: where the elements of each row begin among Indices, and their number
 }
 
 // MarshalJSON writes an operand as the peer reads it.
 func (a Operand) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"dtype": a.DType.String(), "shape": append([]int{},
-		a.Shape...), "data": a.Data})
+		a.Shape...), "data": a.Data, "stype": a.Storage.String(), "indices": a.Indices,
+		"starts": a.Starts})
 }
 
 // UnmarshalJSON reads an operand.
 func (a *Operand) UnmarshalJSON(b []byte) (err error) {
 	var x struct {
-		DType string
-		Shape []int
-		Data  []byte
+		DType, SType    string
+		Shape           []int
+		Data            []byte
+		Indices, Starts []int64
 	}
 	if err := json.Unmarshal(b, &x); err != nil {
 		return err
 	}
 	a.Shape, a.Data = append(dtype.Shape{}, x.Shape...), x.Data
+	a.Indices, a.Starts = x.Indices, x.Starts
+	if a.Storage, err = op.ParseStorage(x.SType); err != nil {
+		return err
+	}
 	a.DType, err = dtype.Parse(x.DType)
 	return err
 }
@@ -52,6 +62,9 @@ type Call struct {
 	Heads      []Operand // gradients of the outputs; nil: forward only
 	Grads      []Operand // per input: old content of its gradient
 	Req        []string  // per input: write, add or null
+
+	Sparse bool // with sparse operands: simple_bind chooses the storage of gradients
+	Tape   bool // with a tape instead of a graph: Grads have the storage of gradients
 }
 
 // names returns the names of the arguments, auxiliary states included: the k-th for input k, and
@@ -148,10 +161,23 @@ func (c *Call) String() string {
 		case c.Views[i]:
 			b.WriteString("view of ")
 		}
+		if x.Storage != op.Dense {
+			fmt.Fprintf(&b, "%v ", x.Storage)
+		}
 		fmt.Fprintf(&b, "%v %v", x.DType, x.Shape)
 	}
 	b.WriteString(")")
 	switch {
+	case c.Tape:
+		b.WriteString(" tape, gradients")
+		for i, g := range c.Grads {
+			if c.Req[i] != "null" {
+				fmt.Fprintf(&b, " %v", g.Storage)
+			}
+		}
+		fmt.Fprintf(&b, ", head %v", c.Heads[0].Storage)
+	case c.Imperative && c.Out != nil && c.Sparse:
+		fmt.Fprintf(&b, " imperative, out %v given", c.Out[0].Storage)
 	case c.Imperative && c.Out != nil:
 		b.WriteString(" imperative, out given")
 	case c.Imperative:

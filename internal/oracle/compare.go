@@ -88,6 +88,13 @@ func (c *Call) compareOne(got, want Operand) string {
 	if got.DType != want.DType || !got.Shape.Equal(want.Shape) {
 		return fmt.Sprintf("got %v %v, want %v %v", got.DType, got.Shape, want.DType, want.Shape)
 	}
+	if got.Storage != want.Storage {
+		return fmt.Sprintf("got %v, want %v", got.Storage, want.Storage)
+	}
+	if !slices.Equal(got.Indices, want.Indices) || !slices.Equal(got.Starts, want.Starts) {
+		return fmt.Sprintf("got values stored at %v %v, want at %v %v", got.Indices, got.Starts,
+			want.Indices, want.Starts)
+	}
 	g, w := loop.Floats(got.tensor()), loop.Floats(want.tensor())
 	if len(g) == 0 {
 		return ""

@@ -24,7 +24,7 @@ type drawer struct{ *rand.Rand }
 // Generate draws a call of o; ok is false when shapes and attributes do not fit together, which is
 // common. The same seed gives the same call.
 func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
-	d := drawer{rand.New(rand.NewPCG(seed, hash(o.Name)))}
+	d := drawer{randomOf(seed, o.Name)}
 	c = &Call{Op: o}
 	var r recipe
 	if draw := recipes[o]; draw != nil {
@@ -74,6 +74,11 @@ func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 		d.symbolic(c, shapes[n:], types[n:], o.NumVisible(params))
 	}
 	return c, true
+}
+
+// randomOf returns the numbers of a seed for a name.
+func randomOf(seed uint64, name string) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, hash(name)))
 }
 
 // count draws the number of inputs of a variadic operator.
@@ -301,7 +306,7 @@ func (d drawer) tuple(floats bool) string {
 
 // newOperand returns an operand of zeros.
 func newOperand(t dtype.Type, s dtype.Shape) Operand {
-	return Operand{t, s.Clone(), make([]byte, s.Size()*t.Size())}
+	return Operand{DType: t, Shape: s.Clone(), Data: make([]byte, s.Size()*t.Size())}
 }
 
 // tensor views x as an operand of kernels.

@@ -42,15 +42,20 @@ func parseKnown(text string) (list []known, err error) {
 	return list, nil
 }
 
+// storages matches the storage types before the element types of operands.
+var storages = regexp.MustCompile(`\b(row_sparse|csr) `)
+
 // Known returns the reason why a difference stays, "" for one that is not known.
 func Known(c *Call, d Difference) string {
 	list, err := parseKnown(knownText)
 	if err != nil {
 		return ""
 	}
+	text := c.String() + "\n" + d.Text
+	dense := storages.ReplaceAllString(text, "") // what is known of dense operands
 	for _, k := range list {
 		if (k.kind == "*" || k.kind == d.Kind) && k.op.MatchString(c.Op.Name) &&
-			k.text.MatchString(c.String()+"\n"+d.Text) {
+			(k.text.MatchString(text) || k.text.MatchString(dense)) {
 			return k.reason
 		}
 	}

@@ -72,6 +72,39 @@ func TestGenerator(t *testing.T) {
 		len(operators()), ran)
 }
 
+// TestSparseGenerator draws calls with sparse operands: a seed must give one call, whose answer here
+// agrees with itself, and all three ways to call and storage types must come.
+func TestSparseGenerator(t *testing.T) {
+	t.Logf("seed %d", *seed)
+	seen := map[string]bool{}
+	for _, o := range operators() {
+		for n := range uint64(20) {
+			c, ok := oracle.GenerateSparse(o, *seed+n)
+			if !ok {
+				continue
+			}
+			again, _ := oracle.GenerateSparse(o, *seed+n)
+			if !reflect.DeepEqual(again.In, c.In) || again.String() != c.String() {
+				t.Errorf("%s: seed %d gives two calls", o.Name, *seed+n)
+			}
+			for _, x := range c.In {
+				seen[x.Storage.String()] = true
+			}
+			seen[map[bool]string{true: "tape"}[c.Tape]] = true
+			seen[map[bool]string{true: "imperative"}[c.Imperative]] = true
+			if a := c.Run(); c.Compare(a, a).Kind != "" {
+				t.Errorf("%v differs from itself", c)
+			}
+			break
+		}
+	}
+	for _, what := range []string{"row_sparse", "csr", "default", "tape", "imperative", ""} {
+		if !seen[what] {
+			t.Errorf("no call with %q", what)
+		}
+	}
+}
+
 // TestShrink makes a call smaller whose difference needs one attribute only.
 func TestShrink(t *testing.T) {
 	o := op.Lookup("Pooling")
@@ -95,6 +128,17 @@ func TestShrink(t *testing.T) {
 
 // TestOracle compares with MXNet.
 func TestOracle(t *testing.T) {
+	compareAll(t, oracle.Generate, oracle.Repeat)
+}
+
+// TestOracleSparse compares calls with sparse operands with MXNet.
+func TestOracleSparse(t *testing.T) {
+	compareAll(t, oracle.GenerateSparse, oracle.Repeat)
+}
+
+// compareAll compares the calls that generate draws.
+func compareAll(t *testing.T, generate func(*op.Op, uint64) (*oracle.Call, bool),
+	repeat func(*op.Op, uint64) string) {
 	if *mxnet == "" {
 		t.Skip("wants -mxnet PYTHON")
 	}
@@ -103,14 +147,14 @@ func TestOracle(t *testing.T) {
 	calls, differences := 0, 0
 	wanted := regexp.MustCompile("^(" + *kinds + ")$")
 	for _, o := range operators() {
-		seen, hung := map[string]bool{}, p.Hangs
+		seen, hung, crashed := map[string]bool{}, p.Hangs, p.Crashes
 		for n := range uint64(*rounds) {
-			c, ok := oracle.Generate(o, *seed+n)
+			c, ok := generate(o, *seed+n)
 			if !ok {
 				continue
 			}
-			if p.Hangs >= hung+2 {
-				t.Logf("%s: no more calls, MXNet hangs", o.Name)
+			if p.Hangs >= hung+2 || p.Crashes >= crashed+5 {
+				t.Logf("%s: no more calls, MXNet hangs or crashes", o.Name)
 				break
 			}
 			calls++
@@ -127,7 +171,7 @@ func TestOracle(t *testing.T) {
 				seen[key] = true
 			}
 			differences++
-			t.Errorf("%s: %v\n\t%s\n\trepeat: %s", d.Kind, small, d.Text, oracle.Repeat(o, *seed+n))
+			t.Errorf("%s: %v\n\t%s\n\trepeat: %s", d.Kind, small, d.Text, repeat(o, *seed+n))
 		}
 	}
 	t.Logf("%d calls, %d differences, MXNet crashed %d times and hung %d times", calls, differences,

@@ -40,12 +40,33 @@ def send(answer):
 
 def array(a):
     x = np.frombuffer(base64.b64decode(a["data"]), dtype=a["dtype"]).reshape(a["shape"])
+    if a.get("stype", "default") == "row_sparse":
+        i = np.array(a["indices"] or [], dtype="int64")
+        if not len(i):
+            return mx.nd.sparse.zeros("row_sparse", x.shape, dtype=a["dtype"])
+        return mx.nd.sparse.row_sparse_array((x[i], i), shape=x.shape, dtype=a["dtype"])
+    if a.get("stype", "default") == "csr":
+        columns, starts = np.array(a["indices"] or [], dtype="int64"), np.array(a["starts"], dtype="int64")
+        if not len(columns):
+            return mx.nd.sparse.zeros("csr", x.shape, dtype=a["dtype"])
+        rows = np.repeat(np.arange(x.shape[0]), np.diff(starts))
+        return mx.nd.sparse.csr_matrix((x[rows, columns], columns, starts), shape=x.shape, dtype=a["dtype"])
     return mx.nd.array(x, dtype=a["dtype"]) if x.size else mx.nd.zeros(x.shape, dtype=a["dtype"])
 
 
 def text(x):
     v = np.ascontiguousarray(x.asnumpy())
-    return {"dtype": str(v.dtype), "shape": list(x.shape), "data": base64.b64encode(v.tobytes()).decode()}
+    t = {"dtype": str(v.dtype), "shape": list(x.shape), "data": base64.b64encode(v.tobytes()).decode(),
+         "stype": x.stype}
+    if x.stype == "row_sparse":
+        t["indices"] = [int(i) for i in x.indices.asnumpy()]
+    elif x.stype == "csr":  # the columns of a row may have any order, and room may be left over
+        starts, columns = x.indptr.asnumpy(), x.indices.asnumpy()
+        if not len(starts):  # nothing is stored
+            starts = np.zeros(x.shape[0] + 1, dtype="int64")
+        t["starts"] = [int(i) for i in starts]
+        t["indices"] = [int(i) for a, b in zip(starts, starts[1:]) for i in sorted(columns[a:b])]
+    return t
 
 
 def handle(name):
@@ -92,13 +113,54 @@ def symbolic(r):
     return answer
 
 
+def stored(r):
+    s = mx.sym.load_json(r["json"])
+    args = {n: array(a) for n, a in r["args"].items()}
+    ex = s.simple_bind(mx.cpu(), grad_req=r["req"], stype_dict={n: a.stype for n, a in args.items()},
+                       type_dict={n: a.dtype for n, a in args.items()},
+                       **{n: a.shape for n, a in args.items()})
+    for n, a in args.items():
+        ex.arg_dict[n][:] = a
+    for n, a in r["aux"].items():
+        ex.aux_dict[n][:] = array(a)
+    ex.forward(is_train=r["train"])
+    answer = {"outputs": [text(x) for x in ex.outputs]}
+    if r["heads"]:
+        ex.backward([array(a) for a in r["heads"]])
+        answer["grads"] = {n: text(ex.grad_dict[n]) for n, q in r["req"].items() if q != "null"}
+    return answer
+
+
+def tape(r):
+    ins = []
+    for a, same, req, grad in zip(r["inputs"], r["same"], r["req"], r["gradstypes"]):
+        if same >= 0:
+            ins.append(ins[same])
+            continue
+        x = array(a)
+        if req != "null":
+            x.attach_grad(req, stype=grad)
+        ins.append(x)
+    with mx.autograd.record():
+        res = _imperative_invoke(handle(r["op"]), ins, list(r["attrs"].keys()), list(r["attrs"].values()),
+                                 None, False, True)
+    if not isinstance(res, (list, tuple)):
+        res = [res]
+    mx.autograd.backward(list(res), [array(a) for a in r["heads"]])
+    mx.nd.waitall()
+    return {"outputs": [text(x) for x in res],
+            "grads": {"x%d" % i: text(x.grad) for i, (x, q) in enumerate(zip(ins, r["req"]))
+                      if q != "null" and r["same"][i] < 0}}
+
+
 def answer():
     while True:
         n, = struct.unpack("<I", read_exactly(4))
         r = json.loads(read_exactly(n))
         busy[0] = 1
         try:
-            a = {"imperative": imperative, "symbolic": symbolic}[r["mode"]](r)
+            a = {"imperative": imperative, "symbolic": symbolic, "stored": stored,
+                 "tape": tape}[r["mode"]](r)
         except Exception as e:  # the operator refuses
             a = {"error": (str(e).strip() or repr(e))[:600]}
         busy[0] = 0  # a crash from here on concerns no question

@@ -26,9 +26,12 @@ func (c *Call) Run() (a Answer) {
 	var err error
 	func() {
 		defer op.Recover(&err)
-		if c.Imperative {
+		switch {
+		case c.Tape:
+			err = c.runTape(&a)
+		case c.Imperative:
 			err = c.runImperative(&a)
-		} else {
+		default:
 			err = c.runGraph(&a)
 		}
 	}()
@@ -39,12 +42,18 @@ func (c *Call) Run() (a Answer) {
 }
 
 func upload(x Operand) (*nd.Array, error) {
+	if x.Storage != op.Dense {
+		return nd.FromContent(x.content())
+	}
 	a := nd.Empty(x.Shape, nd.As(x.DType))
 	return a, a.WriteBytes(x.Data)
 }
 
 func download(a *nd.Array) (Operand, error) {
 	x := newOperand(a.DType(), a.Shape())
+	if a.Storage() != op.Dense {
+		return x, downloadSparse(&x, a)
+	}
 	return x, a.ReadBytes(context.Background(), x.Data)
 }
 
@@ -144,7 +153,7 @@ func (c *Call) runGraph(a *Answer) error {
 		if cfg.GradReq[name], err = op.ParseReq(c.Req[i]); err != nil {
 			return err
 		}
-		if c.Req[i] != "null" {
+		if c.Req[i] != "null" && !c.Sparse {
 			if cfg.Grads[name], err = upload(c.Grads[i]); err != nil {
 				return err
 			}
@@ -193,6 +202,9 @@ func (c *Call) runBound(ex *sym.Executor, a *Answer) (err error) {
 
 // request is the question to the peer.
 func (c *Call) request() (map[string]any, error) {
+	if c.Tape {
+		return c.tapeRequest(), nil
+	}
 	if c.Imperative {
 		out := c.Out
 		if out == nil {
@@ -219,12 +231,16 @@ func (c *Call) request() (map[string]any, error) {
 			aux[name] = c.In[i]
 		case c.Same[i] < 0:
 			args[name], req[name] = c.In[i], c.Req[i]
-			if c.Req[i] != "null" {
+			if c.Req[i] != "null" && !c.Sparse {
 				grads[name] = c.Grads[i]
 			}
 		}
 	}
-	return map[string]any{"mode": "symbolic", "json": string(text), "args": args, "grads": grads,
+	mode := "symbolic"
+	if c.Sparse {
+		mode = "stored"
+	}
+	return map[string]any{"mode": mode, "json": string(text), "args": args, "grads": grads,
 		"aux": aux, "req": req, "train": c.Train,
 		"heads": slices.Clip(append([]Operand{}, c.Heads...))}, nil
 }

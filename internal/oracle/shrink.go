@@ -70,7 +70,7 @@ func (c *Call) fits() bool {
 }
 
 func (c *Call) dropBackward() {
-	c.Heads, c.Grads = nil, nil
+	c.Heads, c.Grads, c.Tape = nil, nil, false
 	for i := range c.Req {
 		c.Req[i] = "null"
 	}
