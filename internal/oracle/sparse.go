@@ -28,7 +28,7 @@ func GenerateSparse(o *op.Op, seed uint64) (c *Call, ok bool) {
 	}
 	d := drawer{randomOf(seed, "sparse "+o.Name)}
 	c.Sparse = true
-	sparse := d.store(c.In, 2)
+	sparse := drawStorage(d, c.In)
 	for i := range c.In {
 		c.Views[i] = false
 		if c.Same[i] >= 0 {
@@ -38,7 +38,7 @@ func GenerateSparse(o *op.Op, seed uint64) (c *Call, ok bool) {
 			c.Req[i] = "write"
 		}
 	}
-	if d.store(c.Out, 2) {
+	if drawStorage(d, c.Out) {
 		sparse = true
 	}
 	aux := c.aux()
@@ -49,13 +49,13 @@ func GenerateSparse(o *op.Op, seed uint64) (c *Call, ok bool) {
 	}
 	if c.Heads != nil && d.IntN(2) == 0 {
 		c.Tape = true
-		d.tape(c)
+		drawTape(d, c)
 	}
 	return c, sparse
 }
 
-// tape draws the storage of gradients and heads: that of the inputs, or dense.
-func (d drawer) tape(c *Call) {
+// drawTape draws the storage of gradients and heads: that of the inputs, or dense.
+func drawTape(d drawer, c *Call) {
 	params, err := c.params()
 	if err != nil {
 		return
@@ -67,37 +67,37 @@ func (d drawer) tape(c *Call) {
 	out, _ := c.Op.OutStorage(params, in)
 	for i := range c.Heads {
 		if d.IntN(2) == 0 {
-			c.Heads[i] = d.sparse(c.Heads[i], out[i])
+			c.Heads[i] = drawSparse(d, c.Heads[i], out[i])
 		}
 	}
 	like := d.IntN(2) == 0
 	for i := range c.Grads {
 		if like {
-			c.Grads[i] = d.sparse(c.Grads[i], in[i])
+			c.Grads[i] = drawSparse(d, c.Grads[i], in[i])
 		}
 	}
 }
 
-// store makes about all but one of n operands sparse, where they can be, and reports whether it has
+// drawStorage makes half of the operands sparse, where they can be, and reports whether it has
 // changed any.
-func (d drawer) store(list []Operand, n int) (any bool) {
+func drawStorage(d drawer, list []Operand) (any bool) {
 	for i, x := range list {
-		if len(x.Shape) == 0 || x.Shape.Size() == 0 || x.DType == dtype.Bool || d.IntN(n) > 0 {
+		if len(x.Shape) == 0 || x.Shape.Size() == 0 || x.DType == dtype.Bool || d.IntN(2) > 0 {
 			continue
 		}
 		s := op.RowSparse
 		if len(x.Shape) == 2 && d.IntN(2) == 0 {
 			s = op.CSR
 		}
-		list[i] = d.sparse(x, s)
+		list[i] = drawSparse(d, x, s)
 		any = true
 	}
 	return any
 }
 
-// sparse gives x a storage type, with values at places that it draws: none, some or all. One value
+// drawSparse gives x a storage type, with values at places that it draws: none, some or all. One value
 // in eight is zero.
-func (d drawer) sparse(x Operand, s op.Storage) Operand {
+func drawSparse(d drawer, x Operand, s op.Storage) Operand {
 	if s == op.Dense {
 		return x
 	}
