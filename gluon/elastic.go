@@ -263,10 +263,9 @@ func (e *Elastic) Commit() (err error) {
 	if !e.Survives() {
 		return nil
 	}
-	if e.survival.Changed() {
+	err = e.mark() // in any case: all workers may have the step
+	if err == nil && e.survival.Changed() {
 		err = ErrRegrouped
-	} else {
-		err = e.mark()
 	}
 	if err != nil {
 		return fmt.Errorf("gluon: Commit: %w", err)

@@ -37,7 +37,7 @@ func onlyByName(t *testing.T) {
 
 func init() {
 	for name, work := range map[string]func(ctx context.Context) error{
-		"elastic count": countPlay, "elastic fit": elasticPlay} {
+		"elastic count": countPlay, "elastic fit": elasticPlay, "elastic gluon": gluonPlay} {
 		plays[name] = func(string, string) int {
 			launch.Main(work)
 			return 0
@@ -135,13 +135,14 @@ type elastic struct {
 	launch.Local
 	out   safeBuffer
 	dir   string
+	play  string
 	table bool // the network of the job has a table
 	mu    sync.Mutex
 	pids  map[wire.Node]int
 }
 
 func newElastic(t *testing.T, play string) *elastic {
-	e := &elastic{dir: t.TempDir(), pids: map[wire.Node]int{}}
+	e := &elastic{dir: t.TempDir(), play: play, pids: map[wire.Node]int{}}
 	e.Local = trainJob(2, 2, 2, 1, &e.out)
 	e.Dir = filepath.Join(e.dir, "job")
 	e.Env = append(e.Env, "LAUNCH_TEST_PLAY="+play, "LAUNCH_TEST_DIR="+e.dir)

@@ -105,11 +105,7 @@ func elasticPlay(ctx context.Context) error {
 		g := kv.Group()
 		fmt.Fprintf(log, "%d %d %08x %d.%d %s\n", b.Epoch, b.Batch, checksum(v), g.Number,
 			len(g.Ranks), strings.Trim(fmt.Sprint(train.last), "[]"))
-		pause := 5 * time.Millisecond // stands for the work of a step
-		if b.Epoch >= 5 && os.Getenv("LAUNCH_TEST_ORDERS") != "" && stopAt() == math.MaxInt {
-			pause = 100 * time.Millisecond // the test has more orders
-		}
-		time.Sleep(pause)
+		time.Sleep(stepTime(b.Epoch, every))
 		return nil
 	}))...)
 	if err != nil {
@@ -117,6 +113,14 @@ func elasticPlay(ctx context.Context) error {
 	}
 	fmt.Printf("outcome %08x\n", paramsOf(m))
 	return kv.Close()
+}
+
+// stepTime stands for the work of a step.
+func stepTime(epoch, every int) time.Duration {
+	if epoch >= 5 && every == 0 && os.Getenv("LAUNCH_TEST_ORDERS") != "" && stopAt() == math.MaxInt {
+		return 100 * time.Millisecond // the test has more orders
+	}
+	return 5 * time.Millisecond
 }
 
 // paramsOf returns a checksum of the parameters of a module.
@@ -290,8 +294,12 @@ func sizeOfRound(list []step) (n int) {
 // the job has ended.
 func (e *elastic) check(t *testing.T, list []step, workers int) {
 	t.Helper()
-	eachOnce(t, list)
-	outcome := fmt.Sprintf("] outcome %08x\n", e.replay(t, list))
+	replay, left := e.replay, 0
+	if e.play == "elastic gluon" { // whose loader leaves out the remainder of an epoch
+		replay, left = e.replayGluon, 10*(e.Workers+1)
+	}
+	eachOnce(t, list, left)
+	outcome := fmt.Sprintf("] outcome %08x\n", replay(t, list))
 	if n := strings.Count(e.out.String(), outcome); n != workers {
 		t.Errorf("%d workers print %q, want %d\n%s", n, outcome, workers, tail(e.out.String(), 40))
 	}
@@ -348,8 +356,8 @@ func resumeWith(t *testing.T, before, after int) {
 }
 
 // eachOnce checks that no sample is in an epoch twice, and none is missing from an epoch that was
-// shared out anew.
-func eachOnce(t *testing.T, list []step) {
+// shared out anew, but for so many that a loader may leave out.
+func eachOnce(t *testing.T, list []step, left int) {
 	t.Helper()
 	seen := map[int]map[int]int{}
 	for _, s := range list {
@@ -369,7 +377,7 @@ func eachOnce(t *testing.T, list []step) {
 		}
 	}
 	for epoch, m := range seen {
-		if len(m) != 10*elasticBatches {
+		if n := 10 * elasticBatches; len(m) > n || len(m) < n-left {
 			t.Errorf("epoch %d has %d samples, want %d", epoch, len(m), 10*elasticBatches)
 		}
 	}

@@ -23,7 +23,7 @@ var (
 		"seed of the first run of TestElasticSurvivors, 0 for one from the clock")
 )
 
-// TestElasticSurvivors kills workers of a job without servers for good, at random instants, and
+// TestElasticSurvivors kills workers of a job of Fit, and of estimator.Fit, without servers for good, at random instants, and
 // lets others stand still until they have been left behind. The others go on from the last round
 // that all of them have. One process that replays the samples in the order that the workers have
 // written gets the same outputs of every batch and the same parameters, bit for bit, and every
@@ -32,15 +32,17 @@ func TestElasticSurvivors(t *testing.T) {
 	onlyByName(t)
 	seed := cmp.Or(*survivorSeed, uint64(time.Now().UnixNano()))
 	for i := range uint64(*survivorRuns) {
-		t.Run(fmt.Sprint(seed+i), func(t *testing.T) { survivors(t, seed+i) })
+		for _, play := range []string{"elastic fit", "elastic gluon"} {
+			t.Run(fmt.Sprint(play, " ", seed+i), func(t *testing.T) { survivors(t, play, seed+i) })
+		}
 	}
 }
 
-func survivors(t *testing.T, seed uint64) {
+func survivors(t *testing.T, play string, seed uint64) {
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
 	r := rand.New(rand.NewPCG(seed, 0))
-	e := newElastic(t, "elastic fit")
+	e := newElastic(t, play)
 	e.Workers, e.Servers, e.Replicas, e.Shrink = 3+r.IntN(2), 0, 0, true
 	e.Heartbeat, e.Dead = 100*time.Millisecond, 700*time.Millisecond
 	e.Env = append(e.Env, "LAUNCH_TEST_STORE=allreduce")
@@ -85,9 +87,15 @@ func survivors(t *testing.T, seed uint64) {
 // bit, and every epoch has each sample once.
 func TestElasticScaleAllreduce(t *testing.T) {
 	onlyByName(t)
+	for _, play := range []string{"elastic fit", "elastic gluon"} {
+		t.Run(play, func(t *testing.T) { scaleAllreduce(t, play) })
+	}
+}
+
+func scaleAllreduce(t *testing.T, play string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
-	e := newElastic(t, "elastic fit")
+	e := newElastic(t, play)
 	e.Servers, e.Replicas, e.Shrink = 0, 0, true
 	e.Env = append(e.Env, "LAUNCH_TEST_STORE=allreduce", "LAUNCH_TEST_ORDERS=1")
 	done := make(chan error, 1)

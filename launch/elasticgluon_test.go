@@ -1,0 +1,198 @@
+//go:build cgo && linux
+
+package launch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gomx/autograd"
+	"gomx/gluon"
+	"gomx/gluon/data"
+	"gomx/gluon/estimator"
+	"gomx/gluon/loss"
+	"gomx/gluon/nn"
+	"gomx/initializer"
+	"gomx/kvstore"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// gluonNet is the network of gluonPlay. Its shapes follow from the first batch.
+func gluonNet() (*gluon.Net, error) {
+	net := gluon.New(nn.Sequential{&nn.Dense{Units: 16, Activation: "tanh"}, &nn.BatchNorm{},
+		&nn.Dense{Units: 2}})
+	return net, net.Init(initializer.Xavier{}, gluon.Seed(3))
+}
+
+func gluonRate() optimizer.Adam { return optimizer.Adam{LR: 0.02} }
+
+// gluonPlay trains with estimator.Fit, and writes the samples and the losses of each of its batches.
+// The numbers of the samples are a label.
+func gluonPlay(ctx context.Context) error {
+	job := kvstore.JobOf(ctx)
+	log, err := os.OpenFile(filepath.Join(os.Getenv("LAUNCH_TEST_DIR"),
+		fmt.Sprint("order-", job.Rank())), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	fmt.Fprintln(log, "begin 0 0 0 0")
+	net, err := gluonNet()
+	if err != nil {
+		return err
+	}
+	kv, err := kvstore.Open(ctx, "allreduce", kvstore.Timeout(60*time.Second))
+	if err != nil {
+		return err
+	}
+	p := newPoints(10 * elasticBatches)
+	numbers := make([]float32, 10*elasticBatches)
+	for i := range numbers {
+		numbers[i] = float32(i)
+	}
+	set := data.Arrays(nd.FromSlice(p.data, len(numbers), 2), nd.FromSlice(p.label),
+		nd.FromSlice(numbers))
+	var losses *nd.Array
+	var samples []float32
+	_, err = estimator.Fit(ctx, net, nil, data.NewLoader(set, 10, data.Shuffle(7)),
+		estimator.Epochs(20), estimator.Optimize(gluonRate()),
+		estimator.Trainer(gluon.StoreWith(kv)),
+		estimator.LossOf(func(outs, labels []*nd.Array) *nd.Array {
+			if samples, err = labels[1].Float32s(); err != nil {
+				panic(err)
+			}
+			fmt.Fprintf(log, "next %d 0 0 %s\n", kv.Group().Number,
+				strings.Trim(fmt.Sprint(samples), "[]"))
+			losses = loss.SoftmaxCE{}.Forward(outs[0], labels[0])
+			return losses
+		}),
+		estimator.Metric(ownLoss{}),
+		estimator.OnBatch(func(b *estimator.BatchEnd) error {
+			v, err := losses.Float32s()
+			if err != nil {
+				return err
+			}
+			g := kv.Group()
+			fmt.Fprintf(log, "%d %d %08x %d.%d %s\n", b.Epoch, b.Batch, checksum(v), g.Number,
+				len(g.Ranks), strings.Trim(fmt.Sprint(samples), "[]"))
+			time.Sleep(stepTime(b.Epoch, 0))
+			return nil
+		}))
+	if err != nil {
+		return errors.Join(err, kv.Close())
+	}
+	sum, err := gluonSum(net)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("outcome %08x\n", sum)
+	return kv.Close()
+}
+
+// ownLoss is a metric without values: the estimator measures the losses beside it.
+type ownLoss struct{}
+
+func (ownLoss) Update(_, _ []*nd.Array) error        { return nil }
+func (ownLoss) Value() (names []string, v []float64) { return nil, nil }
+func (ownLoss) Reset()                               {}
+
+// gluonSum returns a checksum of the parameters of a network.
+func gluonSum(net *gluon.Net) (uint32, error) {
+	var all []float32
+	for _, p := range net.Params().All() {
+		v, err := p.Data().Float32s()
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, v...)
+	}
+	return checksum(all), nil
+}
+
+// replayGluon is replay for a job of gluonPlay.
+func (e *elastic) replayGluon(t *testing.T, list []step) uint32 {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	net, err := gluonNet()
+	must(err)
+	rows := newPoints(10 * elasticBatches)
+	net.Forward(rows.batch(list[0].samples).Data[0])
+	o := gluonRate()
+	o.Rescale = 1 / float64(10*e.Workers)
+	u, err := optimizer.NewUpdater(o, nil)
+	must(err)
+	for i := 0; i < len(list); {
+		n := sizeOfRound(list[i:])
+		if n != list[i].group {
+			t.Fatalf("epoch %d round %d has %d batches, the group has %d workers", list[i].epoch,
+				list[i].batch, n, list[i].group)
+		}
+		e.gluonRound(t, net, u, rows, list[i:i+n])
+		i += n
+	}
+	sum, err := gluonSum(net)
+	must(err)
+	return sum
+}
+
+// gluonRound trains on the batches of a round. Running statistics change by the mean of the changes
+// that the batches make.
+func (e *elastic) gluonRound(t *testing.T, net *gluon.Net, u *optimizer.Updater, rows *points,
+	round []step) {
+	t.Helper()
+	sums, before := map[string]*nd.Array{}, map[string]*nd.Array{}
+	for name, p := range net.Params().All() {
+		if p.State {
+			before[name] = p.Data().Copy()
+		}
+	}
+	for _, s := range round {
+		b := rows.batch(s.samples)
+		l := loss.SoftmaxCE{}.Forward(net.Forward(autograd.Train().Watch(b.Data[0])), b.Label[0])
+		l.Backward()
+		v, err := l.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%08x", checksum(v)); got != s.outputs && s.outputs != "" {
+			t.Fatalf("epoch %d round %d worker %d: losses %s, the job had %s", s.epoch, s.batch, s.rank,
+				got, s.outputs)
+		}
+		for name, p := range net.Params().All() {
+			change := p.Grad()
+			if p.State {
+				change = p.Data().Sub(before[name]).MulScalar(1 / float64(e.Workers))
+				before[name].CopyInto(p.Data())
+			}
+			if sums[name] == nil {
+				sums[name] = change.Copy()
+			} else {
+				sums[name] = sums[name].Add(change)
+			}
+		}
+	}
+	k := 0
+	for name, p := range net.Params().All() {
+		if len(round) != e.Workers {
+			sums[name] = sums[name].MulScalar(float64(e.Workers) / float64(len(round)))
+		}
+		if p.State {
+			before[name].Add(sums[name]).CopyInto(p.Data())
+		} else if err := u.Update(k, p.Data(), sums[name]); err != nil {
+			t.Fatal(err)
+		}
+		k++
+	}
+}
