@@ -20,5 +20,11 @@
 // the loader times the number of workers, also where the last batch is smaller: data.LastBatch says
 // what becomes of it. Every worker validates the whole validation data; worker 0 saves checkpoints.
 //
+// In a job without servers and with the policy shrink (gomx launch -s 0 --policy shrink, store
+// allreduce) training goes on when workers are lost or come, as with [gluon.Elastic]: all workers go
+// back to the last step that all of them have, share out the rest of the epoch, and the first of
+// them saves. Callbacks of batches that are trained again are called again. A worker that comes
+// begins its history then.
+//
 // MXNet: gluon.contrib.estimator.
 package estimator
