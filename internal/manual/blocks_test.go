@@ -91,6 +91,10 @@ func TestMatches(t *testing.T) {
 		{"a …\nb\n", "a 17 s\nb\n", true},
 		{"a …\nb\n", "a\nb\n", false},
 		{"a\n…\nb\n", "a\nx\ny\nb\n", true},
+		{"…\nb\n…\n", "b\n", true},
+		{"…\nb\n…\n", "a\nb\nc\n", true},
+		{"a\n…\nb\n", "a\nb\n", true},
+		{"…\nb\n", "ab\n", false},
 		{"a\n", "a\nb\n", false},
 		{"a.c", "abc", false},
 	} {

@@ -127,7 +127,7 @@ func CompareOutput(run []Page, out string) (faults []string) {
 }
 
 // Matches compares an output with a text in which "…" stands for any characters, and a line "…"
-// for any lines. White space at the ends of lines does not count.
+// for any number of lines. White space at the ends of lines does not count.
 func Matches(want, got string) bool {
 	trim := func(s string) string {
 		lines := strings.Split(strings.TrimSpace(s), "\n")
@@ -137,7 +137,9 @@ func Matches(want, got string) bool {
 		return strings.Join(lines, "\n")
 	}
 	form := regexp.QuoteMeta(trim(want))
-	form = regexp.MustCompile(`(^|\n)…(\n|$)`).ReplaceAllString(form, `(?:$1(?s:.*?)$2)`)
+	form = regexp.MustCompile(`^…\n`).ReplaceAllString(form, `(?s:.*?\n)?`)
+	form = regexp.MustCompile(`\n…$`).ReplaceAllString(form, `(?s:\n.*)?`)
+	form = strings.ReplaceAll(form, "\n…\n", `\n(?s:.*?\n)?`)
 	form = strings.ReplaceAll(form, "…", ".*?")
 	return regexp.MustCompile(`^` + form + `$`).MatchString(trim(got))
 }
