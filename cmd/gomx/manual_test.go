@@ -12,8 +12,8 @@ import (
 	"gomx/internal/manual"
 )
 
-// TestCommandsOfTheManual demands that the commands of gomx that README.md and the pages of docs
-// name exist, with their flags.
+// TestCommandsOfTheManual demands that the commands of gomx in README.md, in the pages of docs, and
+// in the examples and topics of the help exist, with their flags.
 func TestCommandsOfTheManual(t *testing.T) {
 	pages, err := manual.Pages("../..")
 	if err != nil {
@@ -22,6 +22,13 @@ func TestCommandsOfTheManual(t *testing.T) {
 	tree := root(zerolog.Nop())
 	tree.InitDefaultHelpCmd()
 	tree.InitDefaultCompletionCmd()
+	for _, c := range commands(tree) {
+		p, err := manual.Parse("gomx help "+c.Name(), "```sh\n"+c.Example+"\n"+c.Long+"\n```\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, p)
+	}
 	checked := 0
 	for _, p := range pages {
 		for _, c := range p.Commands("gomx", "./gomx", "go") {

@@ -64,6 +64,35 @@ one option:
 runs.Histograms(100) adds histograms at every hundredth step, runs.TensorBoard() files for
 TensorBoard. gomx board shows the runs below the folder runs, while they go on and
 later. docs/board.md has more.`},
+	{"jobs", "Programs that train on several processes", `A program calls launch.Main with its
+function of training. gomx launch starts it as scheduler, servers and workers:
+
+  gomx launch -n 3 -s 2 -- ./train               on this machine
+  gomx launch --via ssh --hosts FILE -n 8 -s 4 -- ./train
+                                                 on others; also mpi, slurm and k8s
+  gomx launch --replicas 2 ...                   each parameter on two servers
+  gomx launch --snapshots DIR [--resume] ...     keep the job's state, continue from it
+  gomx top                                       watch the job; also gomx board
+  gomx scale --workers 4                         change a running job
+  gomx plan MODEL                                predict speed, memory and traffic
+
+The program chooses a store: dist_sync (in step), dist_async, dist_ssp (bounded staleness) or
+allreduce (no servers: -s 0). docs/distributed-steps.md is a lesson, docs/distributed.md has all
+of it.`},
+	{"manual", "Pages of the manual", `Below docs; make docs makes a site of them in .cache/site:
+
+  index.md             overview
+  getting-started.md   train, watch and serve a network in ten minutes
+  arrays.md, autograd.md, gluon.md, symbols.md, fit.md, data.md
+                       lessons
+  distributed-steps.md, serving.md, performance.md, operators.md
+                       guides
+  from-mxnet.md, from-pytorch.md, from-gorgonia.md
+                       names and differences for users of other platforms
+  faq.md               questions and answers
+  inside.md            how it works
+
+go doc gomx/PACKAGE is the manual of a package.`},
 }
 
 // Commands returns the pages as commands that do nothing but have a help text.
