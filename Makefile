@@ -109,7 +109,7 @@ chaos-hosts: deps ## 200 jobs on three network namespaces with etcd, whose hosts
 	$(GO) test -timeout 600m -v -count=1 -run 'TestEtcdChaosHosts$$' ./launch -chaos.hosts $(or $(HOST_RUNS),200) -chaos.journal $(abspath $(CHAOS_JOURNAL))
 
 examples: deps ## the examples that check a figure of their own
-	for e in mlp resnet wordlm autoencoder vae textclass unet ctc dcgan dqn int8 recompute mixed profile modelparallel records async ssp transfer style resume; do $(GO) run ./examples/$$e || exit 1; done
+	for e in imperative mlp gluon zoo resnet wordlm autoencoder vae textclass unet ctc dcgan dqn int8 recompute mixed profile modelparallel records async ssp transfer style resume pipeline sparselinear fm widedeep matrixfact word2vec; do $(GO) run ./examples/$$e || exit 1; done
 	$(GO) run ./examples/serve -check
 elastic: deps ## jobs of real processes that get other numbers of workers and servers, or new processes one by one, while they train
 	$(GO) test -timeout 20m -v -count=1 -run Elastic ./launch

@@ -32,6 +32,9 @@ type options struct {
 	samples, epochs, rank int
 }
 
+// most is the validation loss that must be reached with made-up clicks.
+const most = 0.49
+
 func main() {
 	var o options
 	flag.StringVar(&o.Data, "train", "", "file or folder for training (default: made-up clicks)")
@@ -47,7 +50,10 @@ func main() {
 	flag.Parse()
 	o.DataShape = nd.Shape{*features}
 	launch.Main(func(ctx context.Context) error {
-		_, err := run(ctx, o)
+		loss, err := run(ctx, o)
+		if err == nil && o.Data == "" && loss > most {
+			err = fmt.Errorf("validation loss %.4f, want at most %v", loss, most)
+		}
 		return err
 	})
 }

@@ -16,6 +16,9 @@ import (
 	nd "gomx/ndarray"
 )
 
+// least is the share of test images that must be classified correctly after the usual epochs.
+const least = 0.8
+
 func main() {
 	dir := flag.String("data", data.Dir,
 		"folder of Fashion-MNIST's files; without them digits are used")
@@ -35,6 +38,10 @@ func main() {
 		os.Exit(1)
 	}
 	fmt.Printf("validation accuracy %.4f\n", accuracy)
+	if *epochs == 0 && accuracy < least {
+		fmt.Fprintln(os.Stderr, "imperative: want at least", least)
+		os.Exit(1)
+	}
 }
 
 // regression is y = softmax(x·wᵀ + b).

@@ -13,8 +13,6 @@ import (
 	"gomx/device"
 	"gomx/examples/data"
 	"gomx/initializer"
-	"gomx/internal/plot"
-	dataio "gomx/io"
 	"gomx/kvstore"
 	_ "gomx/kvstore/view/etcd" // gomx launch --view etcd://…
 	"gomx/launch"
@@ -33,6 +31,7 @@ type options struct {
 	store     string
 	staleness int
 	on        []device.Device
+	least     float64 // share of validation images that must be classified correctly
 }
 
 func main() {
@@ -95,6 +94,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if o.epochs == 0 {
+		o.least = 0.88
 		if o.epochs = 6; set.Name == "digits" {
 			o.epochs = 30
 		}
@@ -129,52 +129,4 @@ func run(ctx context.Context, o options) error {
 		return nil // worker 0 writes the checkpoint
 	}
 	return report(ctx, o, set, mod, test)
-}
-
-// report loads the checkpoint, scores it, and draws the training curves and the confusion matrix.
-func report(ctx context.Context, o options, set data.Set, mod *module.Module,
-	test dataio.Iter) error {
-	loaded, err := module.Load(filepath.Join(o.out, "lenet"), o.epochs, module.On(o.on...))
-	if err != nil {
-		return err
-	}
-	confusion := metric.ConfusionMatrix()
-	score, err := loaded.Score(ctx, test, metric.Composite(metric.Accuracy(), confusion))
-	if err != nil {
-		return err
-	}
-	accuracy, _ := score.Get("accuracy")
-	epochs := mod.History().Epochs
-	if trained, _ := epochs[len(epochs)-1].Validation.Get("accuracy"); trained != accuracy {
-		return fmt.Errorf("accuracy of the loaded model: found %v, want %v", accuracy, trained)
-	}
-	if err := draw(filepath.Join(o.out, "curves.svg"), func(f *os.File) error {
-		var series []plot.Series
-		for _, c := range mod.History().Curves() {
-			series = append(series, plot.Series(c))
-		}
-		return plot.Curves(f, "LeNet on "+set.Name, series...)
-	}); err != nil {
-		return err
-	}
-	if err := draw(filepath.Join(o.out, "confusion.svg"), func(f *os.File) error {
-		return plot.Confusion(f, set.Classes, confusion.Matrix())
-	}); err != nil {
-		return err
-	}
-	fmt.Printf("checkpoint, curves.svg and confusion.svg are in %s\nvalidation accuracy %.4f\n",
-		o.out, accuracy)
-	return nil
-}
-
-func draw(path string, f func(*os.File) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := f(file); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
 }

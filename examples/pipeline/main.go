@@ -24,9 +24,14 @@ import (
 	sym "gomx/symbol"
 )
 
+const (
+	enough = 8
+	least  = 0.88 // share of test images that must be classified correctly after enough epochs
+)
+
 func main() {
 	out := flag.String("out", "runs/pipeline", "folder of the checkpoint")
-	epochs := flag.Int("epochs", 8, "how many times to go through the data")
+	epochs := flag.Int("epochs", enough, "how many times to go through the data")
 	flag.Parse()
 	launch.Main(func(ctx context.Context) error { return run(ctx, *out, *epochs) })
 }
@@ -92,5 +97,8 @@ func run(ctx context.Context, out string, epochs int) error {
 	}
 	accuracy, _ := score.Get("accuracy")
 	fmt.Printf("validation accuracy %.4f\n", accuracy)
+	if epochs >= enough && accuracy < least {
+		return fmt.Errorf("validation accuracy %.4f, want at least %v", accuracy, least)
+	}
 	return nil
 }

@@ -31,6 +31,9 @@ type options struct {
 	lr               float64
 }
 
+// most is the validation loss that must be reached with made-up clicks.
+const most = 0.53
+
 func main() {
 	var o options
 	flag.StringVar(&o.Data, "train", "", "file or folder for training (default: made-up clicks)")
@@ -45,7 +48,10 @@ func main() {
 	flag.Parse()
 	o.DataShape = nd.Shape{*features}
 	launch.Main(func(ctx context.Context) error {
-		_, err := run(ctx, o)
+		loss, err := run(ctx, o)
+		if err == nil && o.Data == "" && loss > most {
+			err = fmt.Errorf("validation loss %.4f, want at most %v", loss, most)
+		}
 		return err
 	})
 }

@@ -36,6 +36,9 @@ type options struct {
 	store                                              string
 }
 
+// least is the share of words that must be nearest to a word of their class.
+const least = 0.95
+
 func main() {
 	o := options{Words: texts.Words{Seed: 1}}
 	flag.IntVar(&o.Classes, "classes", 20, "number of classes of words")
@@ -49,7 +52,13 @@ func main() {
 	flag.Float64Var(&o.lr, "lr", 0.02, "learning rate")
 	flag.StringVar(&o.store, "kvstore", "local", "store of the vectors, such as dist_sync")
 	flag.Parse()
-	launch.Main(func(ctx context.Context) error { _, err := run(ctx, o); return err })
+	launch.Main(func(ctx context.Context) error {
+		share, err := run(ctx, o)
+		if err == nil && share < least {
+			err = fmt.Errorf("%.3f of the words, want at least %v", share, least)
+		}
+		return err
+	})
 }
 
 // skipGram has two vectors for each word: as a word, and as a neighbour of other words.

@@ -22,6 +22,9 @@ import (
 	"gomx/optimizer"
 )
 
+// least is the share of test images that must be classified correctly.
+const least = 0.85
+
 func main() {
 	params := flag.String("params", "",
 		"file of MXNet with parameters for resnet18_v2 with thumbnail=True; random ones by default")
@@ -32,6 +35,9 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("validation accuracy %.4f\n", accuracy)
+	if accuracy < least {
+		log.Fatalf("want at least %v", least)
+	}
 }
 
 // run trains the output and returns the share of test images that the network classifies correctly.
