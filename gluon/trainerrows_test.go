@@ -3,12 +3,15 @@ package gluon_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
 	"gomx/autograd"
+	"gomx/checkpoint"
 	"gomx/gluon"
 	"gomx/gluon/nn"
 	"gomx/initializer"
@@ -190,5 +193,58 @@ func TestTrainerPrefetch(t *testing.T) {
 			t.Errorf("row_sparse %v: a worker has other values than a process without a store",
 				sparse)
 		}
+	}
+}
+
+// TestTrainerStatesBeforeRows: the optimizer's states can be saved and loaded before the first step,
+// when the network has not shown yet that it reads a table by rows. Servers keep the table by rows
+// all the same.
+func TestTrainerStatesBeforeRows(t *testing.T) {
+	batches := wordBatches(2, 3)
+	c := cluster.Start(cluster.Config{Workers: 2, Servers: 1})
+	err := c.Work(t.Context(), func(ctx context.Context, rank int) error {
+		net := wordNet(t, 4)
+		trainer, err := gluon.NewTrainer(net.Params(), optimizer.SGD{LR: 0.01, Momentum: 0.9},
+			gluon.Store("dist_sync"), gluon.InJob(ctx))
+		if err != nil {
+			return err
+		}
+		defer trainer.Close()
+		path := filepath.Join(t.TempDir(), "states")
+		if err := trainer.SaveStates(path); err != nil {
+			return err
+		}
+		if err := trainer.LoadStates(path); err != nil {
+			return err
+		}
+		for _, x := range batches[rank] {
+			net.Forward(autograd.Train().Watch(x)).Backward()
+			if err := trainer.Step(16); err != nil {
+				return err
+			}
+		}
+		if err := trainer.SaveStates(path); err != nil {
+			return err
+		}
+		s, err := checkpoint.LoadStates(path)
+		if err != nil {
+			return err
+		}
+		for _, st := range s {
+			list, err := st.State.Arrays()
+			if err != nil {
+				return err
+			}
+			if len(list) != 1 || list[0].Storage() != nd.RowSparse {
+				return fmt.Errorf("states of parameter %d are %v, want one row_sparse array", st.Index, list)
+			}
+		}
+		if len(s) != 1 {
+			return fmt.Errorf("%d states, want that of the table", len(s))
+		}
+		return nil
+	})
+	if err := errors.Join(err, c.Wait()); err != nil {
+		t.Fatal(err)
 	}
 }

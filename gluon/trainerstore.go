@@ -3,6 +3,7 @@ package gluon
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gomx/kvstore"
 	nd "gomx/ndarray"
@@ -220,5 +221,23 @@ func (t *Trainer) ready() error {
 	if !t.config.onStore.Or(false) {
 		return nil
 	}
-	return t.open()
+	if t.opened || !undecided(t) {
+		return t.open()
+	}
+	// The store has no states yet, and takes the loaded ones over at the first step.
+	kv, err := t.join()
+	if err == nil && kv.Resumed() > 0 {
+		err = fmt.Errorf("the job has states: want the call after the first step, when the trainer " +
+			"knows which parameters are read by rows")
+	}
+	return err
+}
+
+// undecided reports whether the network has not shown yet which parameters with row_sparse gradients
+// it reads by rows: the store would keep them as a whole.
+func undecided(t *Trainer) bool {
+	return slices.ContainsFunc(t.params, func(p *Param) bool {
+		return p.Storage == nd.Dense && p.GradStorage == nd.RowSparse &&
+			p.request() != nd.GradNull && p.rows.reads.Load() == 0
+	})
 }

@@ -82,6 +82,7 @@ type fitting struct {
 	elastic
 	survival
 	owned bool // Fit has opened the store and closes it
+	own   bool // Fit opens a store of the module's own
 }
 
 // prepare binds and initializes the module, opens the store and restores a run, before the first
@@ -112,7 +113,15 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := m.Bind(f.train.ProvideData(), f.train.ProvideLabel(), bind...); err != nil {
 		return err
 	}
-	if err := m.net.init(c.init, &m.config, f.rowsElsewhere()); err != nil {
+	if m.net.tables.own && (c.optimizer != nil || len(bind) > 0 || !mayOwnRows(f)) {
+		if err := (pulls{m}).leaveOwnStore(); err != nil {
+			return err
+		}
+	}
+	if err := m.net.init(c.init, &m.config, f.rowsElsewhere() || mayOwnRows(f)); err != nil {
+		return err
+	}
+	if err := ownRows(f); err != nil {
 		return err
 	}
 	if c.optimizer == nil && m.trainer.Updater() == nil {
@@ -241,6 +250,9 @@ func (f *fitting) openStore(ctx context.Context) error {
 	if m.pipe != nil {
 		return f.shareStage(ctx)
 	}
+	if f.own {
+		return pulls{m}.openOwnStore(ctx)
+	}
 	if c.kv == nil && !c.kind.Job {
 		if len(m.config.places()) == 1 {
 			return nil
@@ -338,8 +350,17 @@ func (f *fitting) closeStore(ctx context.Context, failed bool) error {
 	if failed {
 		f.m.net.tables.partial = s.RowKeys()
 	} else if len(s.RowKeys()) > 0 {
-		err := pulls{f.m}.whole(keptTable)
+		left, err := pulls{f.m}.whole(keptTable)
 		if err = errors.Join(err, f.m.Wait(ctx)); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		if len(left) > 0 && mayKeepRows(f) {
+			left, err = pulls{f.m}.takeRows(left, keptTable)
+			if err == nil && len(left) == 0 {
+				return pulls{f.m}.openOwnStore(ctx)
+			}
+		}
+		if f.m.net.tables.partial = left; err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}

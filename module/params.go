@@ -42,6 +42,16 @@ func (m *Module) SetParams(args, aux map[string]*nd.Array, opts ...ParamOption) 
 	for _, o := range opts {
 		o(g)
 	}
+	if m.net.tables.own {
+		if g.allowMissing {
+			return fmt.Errorf("module: SetParams: AllowMissing, but Fit keeps rows of %s: want "+
+				"all values", quoted(m.trainer.Store().RowKeys()))
+		}
+		if err := (pulls{m}).leaveOwnStore(); err != nil {
+			return err
+		}
+		m.net.tables.made, m.net.tables.first = nil, nil
+	}
 	return m.net.set(g)
 }
 
@@ -195,10 +205,14 @@ func floats(b []byte) []float32 {
 // Params returns the parameters and auxiliary states by name. The arrays are the module's own: they
 // change as training goes on. With several devices they are the first device's arrays;
 // use SetParams to change values, because it changes them on all devices. While a store keeps rows
-// of parameters, all rows are pulled.
+// of parameters, all rows are pulled, unless those of a parameter have more than a gigabyte and begin
+// with other values than zeros: Rows and HeldRows return rows of it.
 func (m *Module) Params() (args, aux map[string]*nd.Array) {
 	m.net.settleAux()
-	if err := (pulls{m}).whole(math.MaxInt); err != nil {
+	if left := (pulls{m}).large(); len(left) > 0 {
+		op.Notice("module: Params has rows of %s for the last batch only, all are larger than %d "+
+			"bytes: Rows and HeldRows return rows", quoted(left), savedTable)
+	} else if _, err := (pulls{m}).whole(math.MaxInt); err != nil {
 		op.Notice("the parameters have old values in some rows: %v", err)
 	}
 	return maps.Clone(m.net.first().args), maps.Clone(m.net.first().aux)
@@ -222,6 +236,11 @@ func (m *Module) Save(prefix string, epoch int) error {
 	}
 	if err := m.net.whole("Save"); err != nil {
 		return err
+	}
+	if left := (pulls{m}).large(); len(left) > 0 {
+		return fmt.Errorf("module: Save: all rows of %s have more than %d bytes, and they begin "+
+			"with other values than zeros: HeldRows returns the rows that gradients have touched, "+
+			"Rows any rows", quoted(left), savedTable)
 	}
 	if m.pipe != nil {
 		return m.pipe.save(context.Background(), m, prefix, epoch)

@@ -1,12 +1,15 @@
 package module
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"gomx/initializer"
 	dataio "gomx/io"
 	"gomx/kvstore"
+	"gomx/kvstore/compress"
 	"gomx/kvstore/rows"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -31,6 +34,8 @@ type pulls struct{ m *Module }
 type tables struct {
 	readers map[*sym.Symbol]map[string]*trainer.RowReader // by network, then parameter
 	made    map[string]rowStart                           // row_sparse parameters without values
+	first   map[string]*nd.Array                          // of made: rows that exist; nil: none
+	own     bool                                          // the trainer's store is the module's own
 	// row_sparse parameters with the rows of some batches only, after the store with the others has
 	// been closed
 	partial []string
@@ -78,7 +83,8 @@ func (p pulls) reader(s *sym.Symbol, name string) (*trainer.RowReader, error) {
 // use describes a parameter for a store.
 func (p pulls) use(name string) (u trainer.RowUse) {
 	if start, ok := p.m.net.tables.made[name]; ok {
-		u.Made, u.Make = &start.Init, func() error { return p.m.net.makeRowsOf(name) }
+		u.Made, u.First = &start.Init, p.m.net.tables.first[name]
+		u.Make = func() error { return p.m.net.makeRowsOf(name) }
 	}
 	if p.m.config.rowIDs == nil {
 		_, u.Whole = p.reader(p.m.net.symbol, name)
@@ -206,15 +212,14 @@ func (p pulls) canAhead() bool {
 const keptTable = 256 << 20
 
 // whole pulls all rows of the parameters that a store keeps by rows, if they are not larger than
-// limit.
-func (p pulls) whole(limit int) error {
+// limit. It returns the names of the others.
+func (p pulls) whole(limit int) (left []string, err error) {
 	s := p.m.trainer.Store()
 	if s == nil {
-		return nil
+		return nil, nil
 	}
-	left, err := s.PullWhole(limit)
-	p.m.net.tables.partial = left
-	return prefixed(err)
+	left, err = s.PullWhole(limit)
+	return left, prefixed(err)
 }
 
 // whole reports parameters of which the module does not have all rows.
@@ -284,13 +289,17 @@ func (n *network) makeRows(elsewhere bool) error {
 			return err
 		}
 	}
-	n.tables.made = nil
+	n.tables.made, n.tables.first = nil, nil
 	return nil
 }
 
 // makeRowsOf makes the rows of a parameter that beginsByRows has noted.
 func (n *network) makeRowsOf(name string) error {
 	start := n.tables.made[name]
+	if n.tables.first[name] != nil {
+		return fmt.Errorf("module: %s: the rows that gradients have touched are in no store that "+
+			"keeps rows", name)
+	}
 	if err := makeRows(n.first().args[name], start.Init, start.number); err != nil {
 		return fmt.Errorf("module: values of %s: %w", name, err)
 	}
@@ -309,4 +318,190 @@ func makeRows(a *nd.Array, in rows.Init, number int) error {
 	defer whole.Close()
 	whole.CopyInto(a)
 	return nil
+}
+
+// A module without a store holds row_sparse parameters by touched rows too: Fit opens a store of one
+// process for them, which is the module's own. It stays open after Fit, because it has the rows.
+
+// ownTable is the size in bytes from which on Fit keeps a row_sparse parameter, whose rows begin
+// with other values than zeros, by touched rows.
+const ownTable = 64 << 20
+
+// savedTable is the size in bytes up to which all rows of a parameter whose rows begin with other
+// values than zeros are made at once, for Params and Save.
+const savedTable = 1 << 30
+
+// mayOwnRows reports whether Fit can keep rows in a store of the module's own.
+func mayOwnRows(f *fitting) bool {
+	c, m := &f.config, f.m
+	return c.kv == nil && !c.kind.Job && m.pipe == nil && len(m.config.places()) == 1 &&
+		c.resume.prefix == "" && c.compression == (compress.Method{})
+}
+
+// mayKeepRows reports whether a store of the module's own can keep the touched rows of a job.
+func mayKeepRows(f *fitting) bool {
+	return f.m.pipe == nil && len(f.m.config.places()) == 1
+}
+
+// ownRows decides whether Fit keeps rows in a store of the module's own: where a large parameter
+// would otherwise get all its rows. Else it makes the rows.
+func ownRows(f *fitting) error {
+	n := &f.m.net
+	if f.rowsElsewhere() {
+		return nil
+	}
+	if mayOwnRows(f) {
+		for name, start := range n.tables.made {
+			if start.Scale != 0 && n.first().args[name].Bytes() >= ownTable {
+				f.own = true
+				return nil
+			}
+		}
+	}
+	return n.makeRows(false)
+}
+
+// openOwnStore gives the rows of row_sparse parameters to a store of the module's own.
+func (p pulls) openOwnStore(ctx context.Context) error {
+	m := p.m
+	kv, err := kvstore.Open(ctx, "local")
+	if err != nil {
+		return prefixed(err)
+	}
+	if err := m.UseStore(ctx, kv); err != nil {
+		return errors.Join(err, kv.Close())
+	}
+	m.net.tables.own = true
+	return nil
+}
+
+// takeRows takes the touched rows of parameters from the present store, which is closed then: the
+// next store gets them, and makes the others as this one did. It returns the parameters whose rows
+// did not come, because they have more bytes than limit, 0 for none, and leaves the store open if
+// there are any.
+func (p pulls) takeRows(names []string, limit int) (left []string, err error) {
+	m := p.m
+	s, t := m.trainer.Store(), &m.net.tables
+	made, first := map[string]rowStart{}, map[string]*nd.Array{}
+	for _, name := range names {
+		a := m.net.first().args[name]
+		in, ok := s.Begins(name)
+		if ok {
+			held := nd.ZerosOf(nd.RowSparse, a.Shape(), nd.As(a.DType()), nd.Using(a.Engine()))
+			if ok, err = s.HeldRows(name, held, limit); err != nil {
+				return nil, prefixed(err)
+			}
+			made[name], first[name] = rowStart{Init: in}, held
+		}
+		if !ok {
+			left = append(left, name)
+		}
+	}
+	if len(left) > 0 {
+		return left, nil
+	}
+	if err := m.Wait(context.Background()); err != nil {
+		return nil, err
+	}
+	m.trainer.LeaveStore()
+	t.made, t.first, t.own = made, first, false
+	return nil, prefixed(s.Close())
+}
+
+// leaveOwnStore takes the rows back from the module's own store, for another store.
+func (p pulls) leaveOwnStore() error {
+	if !p.m.net.tables.own {
+		return nil
+	}
+	_, err := p.takeRows(p.m.trainer.Store().RowKeys(), 0)
+	return err
+}
+
+// HeldRows returns the rows of a row_sparse parameter that have memory, as a row_sparse array: rows
+// that gradients have touched, where a store keeps rows. Other rows have the values with which they
+// began; Rows returns these too.
+func HeldRows(m *Module, name string) (*nd.Array, error) {
+	a, s, err := pulls{m}.stored("HeldRows", name)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return a.Copy(), nil
+	}
+	out := nd.ZerosOf(nd.RowSparse, a.Shape(), nd.As(a.DType()), nd.Using(a.Engine()))
+	_, err = s.HeldRows(name, out, 0)
+	return out, prefixed(err)
+}
+
+// Rows returns rows of a row_sparse parameter, whether gradients have touched them or not, as a
+// row_sparse array. The ids are a vector of row numbers in any order. Where a store keeps rows it
+// makes those that do not exist yet, without keeping them.
+func Rows(m *Module, name string, ids *nd.Array) (out *nd.Array, err error) {
+	defer op.Recover(&err)
+	a, s, err := pulls{m}.stored("Rows", name)
+	if err != nil {
+		return nil, err
+	}
+	values, err := ids.Float64s()
+	if err != nil {
+		return nil, fmt.Errorf("module: Rows: %s: %w", name, err)
+	}
+	for _, v := range values {
+		if v < 0 || v >= float64(a.Shape()[0]) {
+			return nil, fmt.Errorf("module: Rows: %s: row %v, want 0 to %d", name, v,
+				a.Shape()[0]-1)
+		}
+	}
+	numbers, err := trainer.RowNumbers(ids, a.Shape()[0])
+	if err != nil {
+		return nil, fmt.Errorf("module: Rows: %s: %w", name, err)
+	}
+	if s == nil {
+		return nd.Retain(a, nd.FromSlice(numbers, len(numbers))), nil
+	}
+	out = nd.ZerosOf(nd.RowSparse, a.Shape(), nd.As(a.DType()), nd.Using(a.Engine()))
+	return out, prefixed(s.ReadRows(name, numbers, out))
+}
+
+// stored returns a row_sparse parameter, and the store that keeps its rows, nil where the array has
+// them.
+func (p pulls) stored(call, name string) (*nd.Array, *trainer.Store, error) {
+	m := p.m
+	if err := m.usable(call); err != nil {
+		return nil, nil, err
+	}
+	if !m.net.inited {
+		return nil, nil, fmt.Errorf("module: %s: the parameters have no values yet", call)
+	}
+	a := m.net.first().args[name]
+	switch {
+	case a == nil || !slices.Contains(m.net.params, name):
+		return nil, nil, fmt.Errorf("module: %s: found no parameter %q", call, name)
+	case a.Storage() != nd.RowSparse:
+		return nil, nil, fmt.Errorf("module: %s: parameter %q is dense, want row_sparse: Params "+
+			"has all of it", call, name)
+	case slices.Contains(m.net.tables.partial, name):
+		return nil, nil, m.net.whole(call)
+	}
+	s := m.trainer.Store()
+	if s == nil || !slices.Contains(s.RowKeys(), name) {
+		return a, nil, nil
+	}
+	return a, s, nil
+}
+
+// large lists the parameters of which a store keeps rows, and which are too large to make all of
+// them.
+func (p pulls) large() (names []string) {
+	s := p.m.trainer.Store()
+	if s == nil {
+		return nil
+	}
+	for _, name := range s.RowKeys() {
+		in, ok := s.Begins(name)
+		if ok && in.Scale != 0 && p.m.net.first().args[name].Bytes() > savedTable {
+			names = append(names, name)
+		}
+	}
+	return names
 }

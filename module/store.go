@@ -33,10 +33,13 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	if err := m.net.whole("UseStore"); err != nil {
 		return err
 	}
+	if err := (pulls{m}).leaveOwnStore(); err != nil {
+		return err
+	}
 	err := m.trainer.UseStore(ctx, kv, trainer.StoreUse{Grads: gradientsOf(m),
 		Batch: batchSizeOf(m), Aux: m.net.auxStates, Settle: m.net.settleAux, Rows: pulls{m}.use})
 	if err == nil {
-		m.net.tables.made = nil // by the servers
+		m.net.tables.made, m.net.tables.first = nil, nil // by the store
 	}
 	return prefixed(err)
 }

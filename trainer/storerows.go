@@ -31,6 +31,8 @@ type RowUse struct {
 	// Alone says that such rows begin with the values of key 0, whatever the number of the key is, and
 	// that the rows which the parameter stores exist already.
 	Alone bool
+	// First has rows of such a parameter that exist already; nil: there are none.
+	First *nd.Array
 	// Make gives such a parameter all its rows, in this process. It is called if the store does not
 	// keep rows of the parameter.
 	Make func() error
@@ -42,6 +44,7 @@ type RowUse struct {
 type storedRows struct {
 	made    *rows.Init // nil: the parameter has values
 	alone   bool       // see RowUse
+	first   *nd.Array  // see RowUse
 	present []int64    // rows that have been pulled for the present batch
 	pushed  bool       // the batch of the last PullRows has ended
 	next    []int64    // rows that PullAhead was given; nil: it has not been called
@@ -71,7 +74,7 @@ func (s *Store) rowsOf(p *Param, g *nd.Array, o optimizer.Optimizer, use RowUse)
 	}
 	switch {
 	case why == nil:
-		return &storedRows{made: use.Made, alone: use.Alone}, nil
+		return &storedRows{made: use.Made, alone: use.Alone, first: use.First}, nil
 	case s.joint == nil && use.Made == nil:
 		return nil, nil
 	case s.joint == nil:
@@ -158,7 +161,7 @@ func (s *Store) initRows(ctx context.Context, k *storedKey) error {
 			k.rows.made.Seed = seeds[0] // worker 0's values count
 		}
 		spec := kvstore.RowsSpec{Shape: w.Shape(), DType: w.DType(), Init: *k.rows.made,
-			Alone: k.rows.alone}
+			Alone: k.rows.alone, First: k.rows.first}
 		if spec.Alone {
 			spec.First = w
 		}
