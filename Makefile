@@ -153,6 +153,7 @@ docs: deps ## the manual as a site in .cache/site, by mkdocs, which pip installs
 	.cache/mkdocs/bin/mkdocs build --strict --quiet
 
 newcomer: deps ## in a fresh clone of the last commit, every command and program that the pages tell a newcomer
+	@command -v curl >/dev/null || { echo "no curl: apt-get install -y curl" >&2; exit 1; }
 	$(GO) test -count=1 -timeout 60m -v -run TestNewcomer ./internal/manual -manual.newcomer
 
 monitor-check: deps ## the alert rules by Prometheus' promtool (apt-get install prometheus)

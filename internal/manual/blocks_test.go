@@ -70,14 +70,15 @@ func TestCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"import io \"gomx/io\"", "import nd \"gomx/ndarray\"",
+	for _, want := range []string{"import io \"" + x.module + "/io\"",
+		"import nd \"" + x.module + "/ndarray\"",
 		"import strings \"strings\"", "//line docs/a.md:2", "; _ = x", "{ _ = i;  _ = v; \n",
 		"; _ = n"} {
 		if !strings.Contains(string(code), want) {
 			t.Errorf("the code does not contain %q:\n%s", want, code)
 		}
 	}
-	if strings.Count(string(code), "gomx/") != 2 {
+	if strings.Count(string(code), x.module+"/") != 2 {
 		t.Errorf("want two imports of the module:\n%s", code)
 	}
 }
