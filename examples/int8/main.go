@@ -22,7 +22,7 @@ import (
 
 const (
 	most  = 12_000 // training images
-	least = 0.85   // accuracy of integers
+	least = 0.84   // accuracy of integers
 	lost  = 0.01   // most accuracy that integers may lose
 )
 
