@@ -22,6 +22,6 @@
 //
 // The preamble is Go code of the top level that readers do not see. A page with manual:run is run,
 // with its programs, and prints exactly the text of its blocks of the kind "output": each of them
-// belongs to the block of code before it. In such a block a line "…" stands for any lines, and
-// "…" within a line for any characters.
+// belongs to the block of code before it. In such a block a line "…" stands for any lines, or
+// none, and "…" within a line for any characters.
 package manual
