@@ -20,8 +20,9 @@
 //	-->
 //	<!-- manual:run -->
 //
-// The preamble is Go code of the top level that readers do not see. A page with manual:run is run,
-// with its programs, and prints exactly the text of its blocks of the kind "output": each of them
-// belongs to the block of code before it. In such a block a line "…" stands for any lines, or
-// none, and "…" within a line for any characters.
+// The preamble is Go code of the top level that readers do not see. The package of a page with
+// manual:run is run, and prints exactly the text of the blocks of the kind "output": each of them
+// belongs to the block of code before it. In such a block a line "…" stands for any lines, or none,
+// and "…" within a line for any characters. Programs are compiled; those of the first pages are run
+// by -manual.newcomer, where a block of the kind "sh" is a command that a newcomer gives.
 package manual
