@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"gomx/autograd"
 	nd "gomx/ndarray"
 	"gomx/op"
 )
@@ -108,5 +109,28 @@ func TestSparseOutputs(t *testing.T) {
 		if err != nil || slices.Max(v) <= 0 || slices.Max(v) >= 1 {
 			t.Errorf("random numbers into %v: %v, %v", storage, v, err)
 		}
+	}
+}
+
+// TestSparseDotOfMoreAxes: a product of arrays of more axes than two that forward_stype makes sparse
+// has the gradients of the dense one.
+func TestSparseDotOfMoreAxes(t *testing.T) {
+	gradient := func(s op.Storage, stype string) []float64 {
+		x := nd.FromSlice([]float32{1, 2, 3, 4}, 2, 2).ToStorage(s)
+		y := nd.FromSlice([]float32{1, 0, 2, 0, 3, 1, 0, 5}, 2, 2, 2).ToStorage(s)
+		x.AttachGrad()
+		out := nd.Dot(autograd.Train().Watch(x), y, nd.DotParams{ForwardStype: stype})
+		if err := autograd.Backward([]*nd.Array{out.ToStorage(nd.Dense)}); err != nil {
+			t.Fatal(err)
+		}
+		v, err := x.Grad().ToStorage(nd.Dense).Float64s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	want := gradient(nd.Dense, "None")
+	if got := gradient(nd.RowSparse, "row_sparse"); !slices.Equal(got, want) {
+		t.Errorf("gradient %v, want %v", got, want)
 	}
 }

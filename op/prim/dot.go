@@ -37,7 +37,8 @@ func init() {
 		Inputs: Inputs[DotParams]("lhs", "rhs"),
 		Infer:  inferDot,
 		Grad: func(g *op.Grad, p DotParams) []op.Entry {
-			if g.Stored(0) != op.Dense || g.Stored(1) != op.Dense {
+			stored := []op.Storage{g.Stored(0), g.Stored(1)}
+			if _, ok := dotServed(p, stored[0], stored[1]); ok && !op.AllDense(stored) {
 				return dotGradStored(g, p)
 			}
 			return g.Each(dotGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
