@@ -49,6 +49,16 @@ func mapPages(bytes int) (unsafe.Pointer, error) {
 	return unsafe.Pointer(&b[0]), nil
 }
 
+// AdviseHuge requests huge pages for the whole ones in b, memory of the collector's too. Reading and
+// writing many MiB from end to end is some percent faster in them.
+func AdviseHuge(b []byte) {
+	if len(b) < 2*hugePage {
+		return
+	}
+	skip := int(-uintptr(unsafe.Pointer(&b[0])) & (hugePage - 1))
+	adviseHuge(b[skip : skip+(len(b)-skip)/hugePage*hugePage])
+}
+
 // adviseHuge requests huge pages. Without them everything works, a little slower.
 func adviseHuge(b []byte) { _ = syscall.Madvise(b, syscall.MADV_HUGEPAGE) }
 

@@ -13,6 +13,9 @@ var pages struct {
 	held map[unsafe.Pointer][]uint64
 }
 
+// AdviseHuge does nothing: the system has no such request.
+func AdviseHuge([]byte) {}
+
 // mapPages returns bytes bytes of zeroed memory, aligned to 64.
 func mapPages(bytes int) (unsafe.Pointer, error) {
 	buf := make([]uint64, (bytes+7)/8+8)

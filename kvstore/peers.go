@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gomx/device"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/ring"
@@ -22,7 +23,8 @@ type peer struct {
 // withPeers makes the machine of a job without servers.
 func (j *Job) withPeers(w *worker.Worker) (machine, error) {
 	g, err := ring.New(ring.Config{Job: j.cfg.ID, Rank: j.cfg.Node.Rank, Workers: j.cfg.Workers,
-		Elastic: j.cfg.Policy == ps.Shrink, Timing: j.cfg.timing(), Arithmetic: update.Sums{}})
+		Elastic: j.cfg.Policy == ps.Shrink, Timing: j.cfg.timing(), Arithmetic: update.Sums{},
+		Room: roomForSums})
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +34,13 @@ func (j *Job) withPeers(w *worker.Worker) (machine, error) {
 		g.FailAll(ps.ErrClosed)
 	}
 	return &peer{Worker: w, ring: g}, nil
+}
+
+// roomForSums makes memory that each round reads and writes as a whole.
+func roomForSums(bytes int) []byte {
+	b := make([]byte, bytes)
+	device.AdviseHuge(b)
+	return b
 }
 
 // Handle implements machine.

@@ -251,7 +251,7 @@ func (g *base) contribute(c *call, l *link) {
 	}
 }
 
-// arrived takes in the sum of a slice for a call.
+// arrived takes in the sum of a slice for a call; nil if the call's memory has it.
 func (g *calls) arrived(c *call, slice uint16, sum []byte) {
 	if c.have[slice] || c.err != nil {
 		return
@@ -259,7 +259,11 @@ func (g *calls) arrived(c *call, slice uint16, sum []byte) {
 	if c.key.call == c {
 		c.key.kept = nil
 	}
-	copy(c.key.part(c.out, slice), sum)
+	if out := c.key.part(c.out, slice); sum != nil && c.key.long {
+		g.cfg.Arithmetic.Stream(out, sum)
+	} else if sum != nil {
+		copy(out, sum)
+	}
 	c.have[slice] = true
 	c.left--
 	g.progressOf(c)

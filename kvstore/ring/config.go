@@ -22,22 +22,31 @@ type Config struct {
 	// Bucket is the number of bytes of small keys, in the order in which they were created, whose
 	// contributions leave together; 0: 64 KiB; -1: each leaves on its own.
 	Bucket int
-	// Slice is the size in bytes of the longest slice of a key with owners; 0: 512 KiB.
+	// Slice is the size in bytes of the longest slice of a key with owners; 0: 1 MiB. Longer ones
+	// do not stay in the processor's cache between sender and receiver.
 	Slice uint64
-	// Window is the number of bytes that may be on their way to one worker, which has not confirmed
-	// them; 0: 2 MiB. More do not stay in the processor's cache between sender and receiver.
+	// Window is the number of bytes on their way to one worker, which has not confirmed them, up to
+	// which another slice leaves; 0: 2 MiB, and 512 KiB to workers on the same host, where a wait
+	// for a receipt costs less than values that leave the cache.
 	Window uint64
+	// Long is the size in bytes from which sums go to the program's memory past the caches, which
+	// do not hold them until it reads them; 0: 8 MiB.
+	Long uint64
 	// Timeout is the time that a call without a deadline may take; 0: 120 s.
 	Timeout ps.Time
 	Timing  ps.Timing
 	// Arithmetic adds up contributions; nil: Plain.
 	Arithmetic Arithmetic
+	// Room makes memory for the sums of a key, so many zero bytes; nil: make does.
+	Room func(bytes int) []byte
 }
 
 // Arithmetic adds arrays.
 type Arithmetic interface {
 	// Add writes a + b to dst, elementwise, rounding once per element. dst may be a.
 	Add(dst, a, b []byte, t dtype.Type)
+	// Stream copies src to dst, which is part of an array that no cache holds.
+	Stream(dst, src []byte)
 }
 
 // Plain is the arithmetic in plain Go, which defines the result.
@@ -51,11 +60,16 @@ func (Plain) Add(dst, a, b []byte, t dtype.Type) {
 	ps.Plain{}.Add(dst, b, t, 0)
 }
 
+// Stream implements Arithmetic.
+func (Plain) Stream(dst, src []byte) { copy(dst, src) }
+
 const (
 	defaultDirect = 16 << 10
 	defaultBucket = 64 << 10
-	defaultSlice  = 512 << 10
+	defaultSlice  = 1 << 20
 	defaultWindow = 2 << 20
+	nearWindow    = 512 << 10 // within a host
+	defaultLong   = 8 << 20
 )
 
 // fill sets the defaults of zero fields and reports values that make no sense.
@@ -77,14 +91,17 @@ func (c *Config) fill() error {
 	if c.Slice == 0 {
 		c.Slice = defaultSlice
 	}
-	if c.Window == 0 {
-		c.Window = defaultWindow
+	if c.Long == 0 {
+		c.Long = defaultLong
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = 120 * ps.Second
 	}
 	if c.Arithmetic == nil {
 		c.Arithmetic = Plain{}
+	}
+	if c.Room == nil {
+		c.Room = func(bytes int) []byte { return make([]byte, bytes) }
 	}
 	c.Timing.Fill()
 	return nil

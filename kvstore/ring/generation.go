@@ -139,9 +139,9 @@ func (g *joiner) enter() error {
 // come later than others.
 func (g *base) meet() {
 	for _, l := range g.others {
-		if inc := g.view.Workers[l.node.Rank].Incarnation; l.inc == 0 && inc != 0 {
-			l.reset(inc)
-			g.epoch = max(g.epoch, uint64(inc))
+		if m := &g.view.Workers[l.node.Rank]; l.inc == 0 && m.Incarnation != 0 {
+			g.reset(l, g.view, m)
+			g.epoch = max(g.epoch, uint64(l.inc))
 		}
 	}
 }

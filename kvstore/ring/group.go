@@ -33,6 +33,7 @@ type base struct {
 	joined bool   // start is known
 	start  uint64 // rounds that were complete when this process began
 	stats  Stats
+	spare  buffers
 	generation
 }
 
@@ -159,7 +160,7 @@ func (g *Group) SetMembers(now ps.Time, v *wire.View) {
 			}
 		}
 		g.epoch = max(g.epoch, uint64(m.Incarnation))
-		l.reset(m.Incarnation)
+		g.reset(l, v, m)
 		l.left = m.Left
 		for _, c := range g.open {
 			if c.key != nil && c.key.call == c && c.begun && c.err == nil && c.left > 0 {

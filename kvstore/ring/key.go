@@ -24,25 +24,33 @@ type KeySpec struct {
 //  3. rounds[n&1] holds the sums of round n. It is used for round n+2 when a contribution to round
 //     n+2 comes: its sender has completed round n+1, for which every worker has completed round n.
 type key struct {
-	id     uint32
-	spec   KeySpec
-	slices uint16 // number of slices; 1 for keys without owners
-	each   uint16 // slices of each owner; 0: every worker adds up the whole key
-	first  uint16 // first slice that this worker adds up
-	count  uint16 // number of slices that this worker adds up
-	base   uint64 // offset in bytes of the first slice that this worker adds up
+	id   uint32
+	spec KeySpec
+	share
 	done   uint64 // complete rounds
 	rounds [2]round
 	call   *call  // nil: the program has not begun the next round
 	pull   *call  // nil: the program does not collect the last sum
 	kept   []byte // sums of round done; nil: nobody keeps them
 	bucket *bucket
-	broken error // a round has failed; nil: none has
+	spare  *buffers // of the group
+	broken error    // a round has failed; nil: none has
+}
+
+// share says how a key is cut, and which slices this worker adds up.
+type share struct {
+	slices uint16 // number of slices; 1 for keys without owners
+	each   uint16 // slices of each owner; 0: every worker adds up the whole key
+	first  uint16 // first slice that this worker adds up
+	count  uint16 // number of slices that this worker adds up
+	base   uint64 // offset in bytes of the first slice that this worker adds up
+	long   bool   // sums go past the caches
 }
 
 // layout cuts the key into slices.
 func (k *key) layout(c *Config) {
 	n := uint64(c.Workers)
+	k.long = k.spec.Total >= c.Long
 	if c.Workers == 1 || c.Direct >= 0 && k.spec.Total <= uint64(c.Direct) {
 		k.slices, k.count = 1, 1
 	} else {
@@ -60,7 +68,7 @@ func (k *key) layout(c *Config) {
 		size += hi - lo
 	}
 	for i := range k.rounds {
-		k.rounds[i] = newRound(int(k.count), c.Workers, int(size))
+		k.rounds[i] = newRound(int(k.count), c.Workers, int(size), c.Room)
 	}
 }
 
@@ -92,7 +100,7 @@ func (k *key) owner(slice, self uint16) uint16 {
 func (k *key) round(number uint64) *round {
 	r := &k.rounds[number&1]
 	if r.number != number {
-		r.begin(number)
+		r.begin(number, k.spare)
 	}
 	return r
 }
@@ -150,7 +158,7 @@ func (g *Group) Create(id uint32, spec KeySpec) error {
 
 // place makes a key whose rounds begin behind start.
 func (g *calls) place(id uint32, spec KeySpec) {
-	k := &key{id: id, spec: spec}
+	k := &key{id: id, spec: spec, spare: &g.spare}
 	if !spec.Aside {
 		k.done = g.start
 	}

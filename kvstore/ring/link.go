@@ -3,6 +3,7 @@ package ring
 import (
 	"bytes"
 	"container/heap"
+	"strings"
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
@@ -17,6 +18,7 @@ type link struct {
 	node      wire.Node
 	place     uint16  // of the other worker in the order of the ranks
 	inc       uint32  // incarnation of the process in the place; 0: none has come
+	window    uint64  // Config.Window
 	sent      uint64  // position behind the last values sent
 	confirmed uint64  // position up to which the other worker has received
 	got       uint64  // position behind the last values received
@@ -62,9 +64,26 @@ func (q *items) Pop() any {
 	return x
 }
 
-// reset begins the link to another process.
-func (l *link) reset(inc uint32) {
-	*l = link{node: l.node, place: l.place, inc: inc, queue: l.queue[:0]}
+// reset begins the link to another process, the member of a view.
+func (g *base) reset(l *link, v *wire.View, m *wire.Member) {
+	*l = link{node: l.node, place: l.place, inc: m.Incarnation, window: g.cfg.Window,
+		queue: l.queue[:0]}
+	if l.window > 0 {
+		return
+	}
+	l.window = defaultWindow
+	if me := v.Member(g.self); me != nil && m.Addr != "" && hostOf(me.Addr) == hostOf(m.Addr) {
+		l.window = nearWindow
+	}
+}
+
+// hostOf returns the part of an address that names the host, the same for all local sockets.
+func hostOf(addr string) string {
+	if strings.HasPrefix(addr, "ipc://") {
+		return "ipc"
+	}
+	addr, _, _ = strings.Cut(addr, ",")
+	return addr[:max(0, strings.LastIndexByte(addr, ':'))]
 }
 
 // enqueue lets values wait for their turn on a link.
@@ -96,7 +115,7 @@ func (g *base) pump(l *link) {
 	if l.sent == l.confirmed {
 		l.moved = g.now
 	}
-	for len(l.queue) > 0 && l.sent-l.confirmed < g.cfg.Window {
+	for len(l.queue) > 0 && l.sent-l.confirmed < l.window {
 		it := heap.Pop(&l.queue).(item)
 		values, loan := g.lookUp(l, &it)
 		if values == nil {
@@ -124,10 +143,11 @@ func (g *base) lookUp(l *link, it *item) (values []byte, loan *ps.Loan) {
 		c := k.call
 		if c != nil && c.round == it.round && c.err == nil {
 			values = k.part(c.value, it.slice)
-			if !it.again && len(values) >= lentFrom {
+			same := len(c.out) > 0 && &c.out[0] == &c.value[0]
+			if !it.again && len(values) >= lentFrom && (k.each > 0 || !same) {
 				loan = c.lend(l.node)
 			}
-			if loan == nil && len(c.out) > 0 && &c.out[0] == &c.value[0] {
+			if loan == nil && same {
 				// In this reaction the sum may replace them, before the driver copies them.
 				values = bytes.Clone(values)
 			}
@@ -146,7 +166,7 @@ func (g *base) lookUp(l *link, it *item) (values []byte, loan *ps.Loan) {
 
 // confirm tells the other worker how much has come, once that is a quarter of its window.
 func (g *base) confirm(l *link) {
-	if l.got-l.told < max(1, g.cfg.Window/4) {
+	if l.got-l.told < max(1, l.window/4) {
 		return
 	}
 	l.told = l.got

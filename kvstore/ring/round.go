@@ -23,16 +23,16 @@ type sliceSum struct {
 // held is a contribution of another worker that waits for the contributions of lower ranks.
 type held struct {
 	values []byte     // nil: none
-	owner  wire.Owner // of values; nil: they are in buf, or belong to the transport
-	buf    []byte     // memory for values
+	owner  wire.Owner // of values; nil: they are a copy, or belong to the transport
+	copied bool       // values are in memory of the group's spare buffers
 }
 
 // Returned implements ps.Lender. The sums stay where they are as long as the key exists, so nobody
 // waits for the transport.
 func (r *round) Returned() {}
 
-func newRound(slices, workers, size int) round {
-	r := round{sums: make([]byte, size), slices: make([]sliceSum, slices)}
+func newRound(slices, workers, size int, room func(int) []byte) round {
+	r := round{sums: room(size), slices: make([]sliceSum, slices)}
 	for i := range r.slices {
 		r.slices[i].held = make([]held, workers)
 	}
@@ -40,24 +40,27 @@ func newRound(slices, workers, size int) round {
 }
 
 // begin prepares the sums of another round.
-func (r *round) begin(number uint64) {
+func (r *round) begin(number uint64, spare *buffers) {
 	r.number = number
 	r.loan.Lender = r
 	for i := range r.slices {
 		s := &r.slices[i]
 		s.next, s.complete = 0, false
 		for j := range s.held {
-			s.held[j].drop()
+			s.held[j].drop(spare)
 		}
 	}
 }
 
 // drop forgets a contribution.
-func (h *held) drop() {
+func (h *held) drop(spare *buffers) {
 	if h.owner != nil {
 		h.owner.Release()
 	}
-	h.values, h.owner = nil, nil
+	if h.copied {
+		spare.put(h.values)
+	}
+	*h = held{}
 }
 
 // forget takes the contributions of a worker out of sums that are not complete. Sums that contain
@@ -70,7 +73,7 @@ func (k *key) forget(rank uint16) {
 			if s.complete || r.number <= k.done {
 				continue
 			}
-			s.held[rank].drop()
+			s.held[rank].drop(k.spare)
 			if s.next > rank {
 				s.next = 0
 			}
@@ -82,12 +85,13 @@ func (k *key) forget(rank uint16) {
 }
 
 // keep makes a contribution that belongs to the transport outlast the message.
-func (h *held) keep(m *wire.Message) {
-	values, owner := m.Take(h.buf)
-	if owner == nil {
-		h.buf = values
+func (h *held) keep(m *wire.Message, spare *buffers) {
+	var buf []byte
+	if m.Owner == nil {
+		buf = spare.get(len(m.Payload))
 	}
-	h.values, h.owner = values, owner
+	h.values, h.owner = m.Take(buf)
+	h.copied = h.owner == nil
 }
 
 // contribution takes in another worker's part of a round.
@@ -125,7 +129,7 @@ func (g *calls) contribution(l *link, m *wire.Message) {
 	h.values = m.Payload
 	g.feed(k, r, m.Slice)
 	if h.values != nil {
-		h.keep(m)
+		h.keep(m, k.spare)
 	}
 }
 
@@ -134,22 +138,24 @@ func (g *calls) contribution(l *link, m *wire.Message) {
 func (g *calls) feed(k *key, r *round, slice uint16) {
 	s := &r.slices[slice-k.first]
 	sum := k.added(r, slice)
+	placed := false // the sum is in the call's memory too
 	for int(s.next) < g.cfg.Workers {
 		values := g.ready(k, r, slice, s.next)
 		switch {
 		case values == nil:
 			return
 		case s.next > 0:
-			g.cfg.Arithmetic.Add(sum, sum, values, k.spec.DType)
-			s.held[s.next].drop()
+			placed = g.add(k, r, slice, sum, values)
+			s.held[s.next].drop(k.spare)
 			s.next++
 			continue
 		}
 		if g.cfg.Workers > 1 {
 			if second := g.ready(k, r, slice, 1); second != nil {
-				g.cfg.Arithmetic.Add(sum, values, second, k.spec.DType)
-				s.held[0].drop()
-				s.held[1].drop()
+				s.next = 1
+				placed = g.add(k, r, slice, values, second)
+				s.held[0].drop(k.spare)
+				s.held[1].drop(k.spare)
 				s.next = 2
 				continue
 			}
@@ -158,11 +164,35 @@ func (g *calls) feed(k *key, r *round, slice uint16) {
 			}
 		}
 		copy(sum, values)
-		s.held[0].drop()
+		s.held[0].drop(k.spare)
 		s.next = 1
 	}
-	g.added(k, r, slice)
+	g.added(k, r, slice, placed)
 }
+
+// add adds the contribution that is next to those before it, into the memory of the sum. The sum of
+// all goes to the memory of the call too, which it reports, if it would not be in a cache any more
+// when the whole slice has been added up.
+func (g *calls) add(k *key, r *round, slice uint16, before, next []byte) (placed bool) {
+	sum, c := k.added(r, slice), k.call
+	last := int(r.slices[slice-k.first].next)+1 == g.cfg.Workers
+	if !last || !k.long || c == nil || c.round != r.number || c.have[slice] {
+		g.cfg.Arithmetic.Add(sum, before, next, k.spec.DType)
+		return false
+	}
+	out := k.part(c.out, slice)
+	for len(sum) > 0 {
+		n := min(len(sum), addPiece)
+		g.cfg.Arithmetic.Add(sum[:n], before[:n], next[:n], k.spec.DType)
+		g.cfg.Arithmetic.Stream(out[:n], sum[:n])
+		sum, before, next, out = sum[n:], before[n:], next[n:], out[n:]
+	}
+	return true
+}
+
+// addPiece is the number of bytes that are added up before they are copied: with the contributions
+// they stay in the cache of one processor.
+const addPiece = 64 << 10
 
 // ready returns the contribution of a rank to an own slice, nil if it has not come.
 func (g *base) ready(k *key, r *round, slice, rank uint16) []byte {
@@ -176,12 +206,13 @@ func (g *base) ready(k *key, r *round, slice, rank uint16) []byte {
 	return k.part(c.value, slice)
 }
 
-// added passes a complete sum on to the other workers and to the program.
-func (g *calls) added(k *key, r *round, slice uint16) {
+// added passes a complete sum on to the other workers and to the program. placed says that the
+// program has it.
+func (g *calls) added(k *key, r *round, slice uint16, placed bool) {
 	s := &r.slices[slice-k.first]
 	s.complete = true
 	for i := range s.held {
-		s.held[i].drop()
+		s.held[i].drop(k.spare)
 	}
 	c := k.call
 	if k.each > 0 {
@@ -190,9 +221,14 @@ func (g *calls) added(k *key, r *round, slice uint16) {
 				priority: c.priorityOr(0)})
 		}
 	}
-	if c != nil && c.round == r.number {
-		g.arrived(c, slice, k.added(r, slice))
+	if c == nil || c.round != r.number {
+		return
 	}
+	sum := k.added(r, slice)
+	if placed {
+		sum = nil
+	}
+	g.arrived(c, slice, sum)
 }
 
 // sumCame takes in the sum of a slice.
@@ -224,6 +260,6 @@ func (g *calls) sumCame(l *link, m *wire.Message) {
 	if s := &r.slices[m.Slice-k.first]; !s.complete {
 		copy(k.added(r, m.Slice), m.Payload)
 		s.next = uint16(g.cfg.Workers)
-		g.added(k, r, m.Slice)
+		g.added(k, r, m.Slice, false)
 	}
 }

@@ -339,7 +339,7 @@ func someSizes(r *rand.Rand) (list []int) {
 func someConfig(r *rand.Rand) ring.Config {
 	return ring.Config{Workers: 1 + r.IntN(5), Direct: []int{-1, 64, 2048, 1 << 20}[r.IntN(4)],
 		Bucket: []int{-1, 100, 1 << 16}[r.IntN(3)], Slice: []uint64{512, 4000, 1 << 20}[r.IntN(3)],
-		Window: []uint64{1, 5000, 1 << 20}[r.IntN(3)]}
+		Window: []uint64{1, 5000, 1 << 20}[r.IntN(3)], Long: []uint64{0, 1, 5000}[r.IntN(3)]}
 }
 
 // runs is the number of seeds of each simulation.

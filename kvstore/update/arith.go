@@ -64,6 +64,9 @@ func (Sums) Add(dst, a, b []byte, t dtype.Type) {
 	ps.Plain{}.Add(dst, b, t, 0)
 }
 
+// Stream implements ring.Arithmetic.
+func (Sums) Stream(dst, src []byte) { stream(dst, src) }
+
 // Floats views aligned bytes as float32.
 func Floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)

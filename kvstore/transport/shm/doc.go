@@ -14,8 +14,8 @@
 // after that. If no places are free, or no segment exists, the base transport carries the payload
 // itself: Send never waits.
 //
-// Received payloads in a segment have no Owner: a receiver that keeps one copies it, so that the
-// places are free at once.
+// A receiver may keep a payload in its places until it releases it, as long as it keeps no more than
+// half of a segment: payloads beyond that have no Owner, and a receiver that keeps one copies it.
 //
 // # How segments are exchanged
 //

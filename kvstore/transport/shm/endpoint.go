@@ -39,6 +39,7 @@ type inbound struct {
 	mem   *memory
 	owner wire.Node // sender; zero until the token arrives by the base transport
 	line  *line
+	kept  atomic.Int32 // places whose payloads the receiver keeps
 }
 
 // shared is a message with a descriptor, reused by sendDescriptor.
@@ -227,16 +228,28 @@ func (e *endpoint) handle(from wire.Node, m *wire.Message) {
 		e.count.Garbage.Add(1)
 		return
 	}
-	defer in.mem.drop()
 	if d.length == 0 {
+		in.mem.drop()
 		return
 	}
 	m.Payload, m.Owner = in.mem.span(d.first, int(d.length)), nil
 	m.Flags &^= wire.FlagShared
 	e.count.ReceivedBytes.Add(d.length - descriptorSize)
+	l := in.lend(&d)
+	if l != nil {
+		m.Owner = l
+	}
 	e.cfg.Handler(from, m)
-	m.Payload = nil
-	in.done(&d)
+	taken := l != nil && m.Owner == nil
+	m.Payload, m.Owner = nil, nil
+	switch {
+	case taken:
+	case l != nil:
+		l.Release()
+	default:
+		in.done(&d)
+		in.mem.drop()
+	}
 }
 
 // claim returns the segment of a descriptor; the caller must drop its memory. The first message
