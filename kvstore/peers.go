@@ -8,6 +8,7 @@ import (
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/ring"
+	"gomx/kvstore/transport"
 	"gomx/kvstore/update"
 	"gomx/kvstore/wire"
 )
@@ -24,7 +25,7 @@ type peer struct {
 func (j *Job) withPeers(w *worker.Worker) (machine, error) {
 	g, err := ring.New(ring.Config{Job: j.cfg.ID, Rank: j.cfg.Node.Rank, Workers: j.cfg.Workers,
 		Elastic: j.cfg.Policy == ps.Shrink, Timing: j.cfg.timing(), Arithmetic: update.Sums{},
-		Room: roomForSums})
+		Room: roomForSums, Shared: transport.Shared})
 	if err != nil {
 		return nil, err
 	}

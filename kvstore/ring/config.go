@@ -26,9 +26,12 @@ type Config struct {
 	// do not stay in the processor's cache between sender and receiver.
 	Slice uint64
 	// Window is the number of bytes on their way to one worker, which has not confirmed them, up to
-	// which another slice leaves; 0: 2 MiB, and 512 KiB to workers on the same host, where a wait
-	// for a receipt costs less than values that leave the cache.
+	// which another slice leaves; 0: 2 MiB, to workers on the same host 512 KiB, because a wait for
+	// a receipt costs less there than values that leave the cache, and 1.25 MiB where Shared.
 	Window uint64
+	// Shared reports whether workers of the same host reach an address through shared memory, which
+	// copies values once; nil: they do not.
+	Shared func(addr string) bool
 	// Long is the size in bytes from which sums go to the program's memory past the caches, which
 	// do not hold them until it reads them; 0: 8 MiB.
 	Long uint64
@@ -68,7 +71,8 @@ const (
 	defaultBucket = 64 << 10
 	defaultSlice  = 1 << 20
 	defaultWindow = 2 << 20
-	nearWindow    = 512 << 10 // within a host
+	nearWindow    = 512 << 10  // within a host
+	sharedWindow  = 1280 << 10 // through shared memory
 	defaultLong   = 8 << 20
 )
 

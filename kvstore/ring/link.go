@@ -74,6 +74,9 @@ func (g *base) reset(l *link, v *wire.View, m *wire.Member) {
 	l.window = defaultWindow
 	if me := v.Member(g.self); me != nil && m.Addr != "" && hostOf(me.Addr) == hostOf(m.Addr) {
 		l.window = nearWindow
+		if g.cfg.Shared != nil && g.cfg.Shared(me.Addr) && g.cfg.Shared(m.Addr) {
+			l.window = sharedWindow
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"gomx/kvstore/wire"
 
@@ -93,3 +94,10 @@ var (
 	// ErrTooLarge means that a payload is larger than Config.MaxPayload.
 	ErrTooLarge = errors.New("payload is too large")
 )
+
+// SharedMark stands in addresses before the name of the local socket by which processes of one host
+// exchange shared memory (package shm).
+const SharedMark = "|"
+
+// Shared reports whether processes of the same host reach an address through shared memory.
+func Shared(addr string) bool { return strings.Contains(addr, SharedMark) }

@@ -83,7 +83,7 @@ func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 func (e *endpoint) Addr() string { return e.base.Addr() + separator + e.name }
 
 // separator separates the base's address from the name of the local socket in an address.
-const separator = "|"
+const separator = transport.SharedMark
 
 func splitAddress(addr string) (base, name string) {
 	base, name, _ = strings.Cut(addr, separator)
