@@ -301,11 +301,17 @@ func (e *Elastic) ready() error {
 		return nil
 	case e.survival.Changed():
 		return ErrRegrouped
-	case e.marked != e.t.steps:
-		return fmt.Errorf("step %d has not been committed: call Commit of gluon.Elastic after each "+
-			"step", e.t.steps)
 	}
-	return nil
+	return e.committed()
+}
+
+// committed reports that the last step has not been committed.
+func (e *Elastic) committed() error {
+	if e.marked == e.t.steps {
+		return nil
+	}
+	return fmt.Errorf("step %d has not been committed: call Commit of gluon.Elastic after each step",
+		e.t.steps)
 }
 
 // factorOf returns the factor of gradients in a step of so many samples of all workers. The store
@@ -390,12 +396,17 @@ func (e *Elastic) restore(s *trainer.Standpoint[elasticState]) error {
 	return e.mark()
 }
 
-// Settle waits until no change of the group can take back the last step. It is the end of the loop.
+// Settle waits until no change of the group can take back the last step, which has been committed. It
+// is the end of the loop.
 func (e *Elastic) Settle() (err error) {
 	if !e.Survives() {
 		return nil
 	}
-	if err := e.survival.Settle(e.t.config.ctx); err != nil {
+	err = e.committed()
+	if err == nil {
+		err = e.survival.Settle(e.t.config.ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("gluon: Settle: %w", err)
 	}
 	return nil

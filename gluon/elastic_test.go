@@ -43,7 +43,8 @@ func elasticData() data.Dataset[data.Sample] {
 	return data.Arrays(x, y)
 }
 
-// part is a batch of a worker that has been committed.
+// part is a batch of a worker that has made its step. The workers of a group that changes later may
+// take the step back.
 type part struct {
 	epoch int
 	group []int // ranks
@@ -58,6 +59,7 @@ type elasticJob struct {
 	mu    sync.Mutex
 	die   map[int]int             // by rank: steps of the job after which the worker dies
 	parts map[uint64]map[int]part // by steps and rank: of the last group that had this step
+	steps uint64                  // of the whole job
 }
 
 // note notes a part. A step that is made again by another group counts as it is then.
@@ -119,6 +121,9 @@ func (j *elasticJob) work(ctx context.Context) ([]float32, error) {
 			return nil, err
 		}
 	}
+	j.mu.Lock()
+	j.steps = tr.Steps()
+	j.mu.Unlock()
 	var list []float32
 	for _, p := range net.Params().All() {
 		v, err := p.Data().Float32s()
@@ -162,10 +167,10 @@ func (j *elasticJob) train(ctx context.Context, net *gluon.Net, tr *gluon.Traine
 			}
 			p := part{loader.Epoch(), group, slices.Clone(b.Index), v, *sum, tr.LearningRate()}
 			*sum += int(tr.Steps())
+			j.note(tr.Steps(), rank, p) // the step may count although Commit finds another group
 			if err := e.Commit(); err != nil {
 				return err
 			}
-			j.note(tr.Steps(), rank, p)
 		}
 	}
 	return e.Settle()
@@ -183,13 +188,13 @@ func (j *elasticJob) replay(t *testing.T, began int) []float32 {
 	x, y := samples(1, elasticSize*elasticCount)
 	epochs := map[int]map[int]bool{}
 	sum := 0
-	for step := uint64(1); j.parts[step] != nil; step++ {
+	for step := uint64(1); step <= j.steps; step++ {
 		m, sums := j.parts[step], map[string]*nd.Array{}
 		var group []int
 		for _, p := range m {
 			group = p.group
 		}
-		if len(m) != len(group) {
+		if len(m) == 0 || len(m) != len(group) {
 			t.Fatalf("step %d has %d parts, the group is %v", step, len(m), group)
 		}
 		for _, rank := range group {
@@ -233,8 +238,10 @@ func (j *elasticJob) replay(t *testing.T, began int) []float32 {
 		}
 	}
 	sizes := map[int]int{}
-	for _, m := range j.parts {
-		sizes[len(m)]++
+	for step, m := range j.parts {
+		if step <= j.steps { // else it was taken back, and the job has ended before it
+			sizes[len(m)]++
+		}
 	}
 	t.Logf("steps by the number of workers: %v", sizes)
 	if len(epochs) != elasticEpochs {
@@ -306,6 +313,80 @@ func TestElasticSurvives(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A step that is complete counts, although the group changes before the program commits it: nobody
+// who is left lacks the step, and Recover knows its place.
+func TestElasticCommitsBehindChange(t *testing.T) {
+	cl := cluster.Start(cluster.Config{Workers: 2, Peers: true, Policy: ps.Shrink,
+		Heartbeat: 50 * time.Millisecond, Dead: 400 * time.Millisecond})
+	complete := make(chan struct{})
+	say := sync.OnceFunc(func() { close(complete) })
+	err := cl.Work(t.Context(), func(ctx context.Context, rank int) error {
+		if rank == 0 {
+			defer say()
+		}
+		kv, err := kvstore.Open(ctx, "allreduce")
+		if err != nil {
+			return err
+		}
+		net, err := elasticNet()
+		if err != nil {
+			return err
+		}
+		tr, err := gluon.NewTrainer(net.Params(), someAdam, gluon.InJob(ctx), gluon.StoreWith(kv))
+		if err != nil {
+			return err
+		}
+		made := 0 // steps, a state of the program
+		e, err := gluon.NewElastic(tr, nil, gluon.Keep(&made))
+		if err != nil {
+			return err
+		}
+		x, y := samples(rank, 4)
+		backward(net, x, y, nil)
+		if err := tr.Step(4 * tr.Workers()); err != nil {
+			return err
+		}
+		made++
+		if rank == 1 {
+			<-complete
+			return kvstore.JobOf(ctx).Abandon()
+		}
+		for _, p := range net.Params().All() {
+			if err := p.Data().Wait(ctx); err != nil {
+				return err
+			}
+		}
+		say()
+		s, _ := kvstore.As[kvstore.Survivor](kv)
+		began, changed := time.Now(), false
+		for !changed && time.Since(began) < time.Minute {
+			time.Sleep(5 * time.Millisecond)
+			_, changed = s.Standing()
+		}
+		if err := e.Commit(); !errors.Is(err, gluon.ErrRegrouped) {
+			t.Errorf("Commit behind the change: %v, want ErrRegrouped", err)
+		}
+		if err := e.Recover(); err != nil {
+			return err
+		}
+		if tr.Steps() != 1 || made != 1 || tr.Workers() != 1 {
+			t.Errorf("after Recover %d steps, state %d, %d workers, want 1 each", tr.Steps(), made,
+				tr.Workers())
+		}
+		backward(net, x, y, nil)
+		if err := tr.Step(4); err != nil {
+			return err
+		}
+		if err := e.Settle(); err == nil || !strings.Contains(err.Error(),
+			"step 2 has not been committed") {
+			t.Errorf("Settle without Commit: %v", err)
+		}
+		return errors.Join(e.Commit(), e.Settle(), tr.Close(), kv.Close())
+	})
+	ok(t, errors.Join(err, cl.Wait()))
+	_ = nd.WaitAll(t.Context()) // takes the failures out of the engine
 }
 
 // NewElastic names the options that a job whose group changes cannot have, and Step a step that was
