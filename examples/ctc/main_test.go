@@ -7,7 +7,7 @@ import (
 
 // TestShort trains for a shorter time than the program.
 func TestShort(t *testing.T) {
-	v, err := run(context.Background(), 120)
+	v, err := run(context.Background(), 250)
 	if err != nil {
 		t.Fatal(err)
 	}
