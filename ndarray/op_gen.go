@@ -3718,7 +3718,7 @@ func IdentityAttachKLSparseReg(data, movingAvg *Array, p SparseRegParams) *Array
 }
 
 // IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these
-// are unknown.
+// are unknown, and its storage type.
 //
 // MXNet's name is _identity_with_attr_like_rhs.
 func IdentityWithAttrLike(lhs, rhs *Array) *Array {
@@ -6028,8 +6028,8 @@ func SampleUniqueZipfian(p UniqueZipfianParams, opts ...Option) []*Array {
 	return applyNewMany(opSampleUniqueZipfian, p, opts)
 }
 
-// ScatterElemwiseDiv computes a / b. Where a is row_sparse and b dense, it divides the stored rows
-// alone, and the output stores the same rows.
+// ScatterElemwiseDiv computes a / b. Where a is row_sparse it divides the stored rows alone, and
+// the output stores the same rows.
 func ScatterElemwiseDiv(lhs, rhs *Array) *Array {
 	return apply1(opScatterElemwiseDiv, op.NoParams{}, lhs, rhs)
 }

@@ -3734,7 +3734,7 @@ func IdentityAttachKLSparseReg(data *Symbol, p SparseRegParams, opts ...Option) 
 }
 
 // IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these
-// are unknown.
+// are unknown, and its storage type.
 //
 // MXNet's name is _identity_with_attr_like_rhs.
 func IdentityWithAttrLike(lhs, rhs *Symbol, opts ...Option) *Symbol {
@@ -6055,8 +6055,8 @@ func SampleUniqueZipfian(p UniqueZipfianParams, opts ...Option) *Symbol {
 	return compose(opSampleUniqueZipfian, p, opts)
 }
 
-// ScatterElemwiseDiv computes a / b. Where a is row_sparse and b dense, it divides the stored rows
-// alone, and the output stores the same rows.
+// ScatterElemwiseDiv computes a / b. Where a is row_sparse it divides the stored rows alone, and
+// the output stores the same rows.
 func ScatterElemwiseDiv(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opScatterElemwiseDiv, op.NoParams{}, opts, lhs, rhs)
 }
