@@ -298,7 +298,14 @@ func (o *Op) WithCount(params any, n int) any { return o.schema.setAuto(params, 
 
 // AppendKey appends an encoding of the parameters that is equal only for parameters that kernels
 // need not tell apart: those read at run time are left out.
-func (o *Op) AppendKey(b []byte, params any) []byte { return o.schema.appendKey(b, params) }
+//
+// Parameters of another operator, which Normalize refuses, get the name of their type.
+func (o *Op) AppendKey(b []byte, params any) []byte {
+	if t := reflect.TypeOf(params); t != o.ParamsType {
+		return append(append(b, "not "...), t.String()...)
+	}
+	return o.schema.appendKey(b, params)
+}
 
 // AppendRun appends the values of the parameters that kernels read at run time, for Call.Values.
 func (o *Op) AppendRun(values []float64, params any) []float64 {
