@@ -301,7 +301,7 @@ func (o *Op) WithCount(params any, n int) any { return o.schema.setAuto(params, 
 //
 // Parameters of another operator, which Normalize refuses, get the name of their type.
 func (o *Op) AppendKey(b []byte, params any) []byte {
-	if t := reflect.TypeOf(params); t != o.ParamsType {
+	if t := reflect.TypeOf(params); t != nil && t != o.ParamsType {
 		return append(append(b, "not "...), t.String()...)
 	}
 	return o.schema.appendKey(b, params)
