@@ -129,6 +129,21 @@ func scatter[T any](dense, values []T, s *op.Sparse, begin, end int) {
 	}
 }
 
+// DenseOf returns t where it is dense, and otherwise a dense copy in memory of the Go heap.
+func DenseOf(t op.Tensor, threads int) op.Tensor {
+	if t.Sparse == nil {
+		return t
+	}
+	dense := Blank(t)
+	ToDense(dense, t.Sparse, threads)
+	return dense
+}
+
+// Blank returns a dense tensor of zeros in memory of the Go heap, with the type and shape of t.
+func Blank(t op.Tensor) op.Tensor {
+	return op.Tensor{Desc: op.Plain(t.DType, t.Shape), Data: Room(t.DType, t.Shape.Size())}
+}
+
 // ToDense writes all elements of s to dense.
 func ToDense(dense op.Tensor, s *op.Sparse, threads int) {
 	n := dense.Shape.Size()

@@ -92,12 +92,9 @@ func addStored(c *op.Call) error {
 	if c.Out[0].Storage == op.RowSparse {
 		return loop.AddStored(c)
 	}
-	in, n := make([]op.Tensor, len(c.In)), c.Out[0].Shape.Size()
+	in := make([]op.Tensor, len(c.In))
 	for i, x := range c.In {
-		if in[i] = x; x.Storage != op.Dense {
-			in[i] = op.Tensor{Desc: op.Plain(x.DType, x.Shape), Data: loop.Room(x.DType, n)}
-			loop.ToDense(in[i], x.Sparse, c.Threads)
-		}
+		in[i] = loop.DenseOf(x, c.Threads)
 	}
 	return addN(AddNParams{}, &op.Call{In: in, Out: c.Out})
 }

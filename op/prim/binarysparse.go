@@ -113,9 +113,7 @@ func (r scalar) storeScalar(s *op.Spec[ScalarParams]) {
 	s.Storage = func(p ScalarParams, in []op.Storage) ([]op.Storage, bool) {
 		return in[:1], keeps(p) || in[0] == op.Dense
 	}
-	s.Sparse = func(p ScalarParams, c *op.Call) error {
-		return r.mapStored(p, c)
-	}
+	s.Sparse = r.mapStored
 	if r.grad != nil {
 		s.GradStorage = op.GradLikeHead[ScalarParams]
 	}
@@ -129,9 +127,7 @@ func (r scalar) mapStored(p ScalarParams, c *op.Call) error {
 	if loop.Map(f, zero, zero); op.Slice[float32](zero)[0] == 0 {
 		return loop.MapStored(f, c)
 	}
-	a := c.In[0]
-	dense := op.Tensor{Desc: op.Plain(a.DType, a.Shape), Data: loop.Room(a.DType, a.Shape.Size())}
-	loop.ToDense(dense, a.Sparse, c.Threads)
+	dense := loop.DenseOf(c.In[0], c.Threads)
 	loop.Map(f, dense, dense)
 	return castStorage(CastStorageParams{}, &op.Call{In: []op.Tensor{dense}, Out: c.Out,
 		Threads: c.Threads})

@@ -47,15 +47,10 @@ func dotServed(p DotParams, lhs, rhs op.Storage) (natural op.Storage, ok bool) {
 func dotDensely(p DotParams, c *op.Call) error {
 	op.Notice("dot computes a %v product of %v and %v arrays with dense copies", c.Out[0].Storage,
 		c.In[0].Storage, c.In[1].Storage)
-	room := func(t op.Tensor) op.Tensor {
-		return op.Tensor{Desc: op.Plain(t.DType, t.Shape), Data: loop.Room(t.DType, t.Shape.Size())}
-	}
-	dense := op.Call{In: slices.Clone(c.In), Out: []op.Tensor{room(c.Out[0])}, Threads: c.Threads}
+	dense := op.Call{In: slices.Clone(c.In), Out: []op.Tensor{loop.Blank(c.Out[0])},
+		Threads: c.Threads}
 	for i, t := range c.In {
-		if t.Sparse != nil {
-			dense.In[i] = room(t)
-			loop.ToDense(dense.In[i], t.Sparse, c.Threads)
-		}
+		dense.In[i] = loop.DenseOf(t, c.Threads)
 	}
 	if err := dot(p, &dense); err != nil {
 		return err

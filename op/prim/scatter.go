@@ -37,13 +37,8 @@ func init() {
 			return in[:1], in[0] == op.RowSparse || op.AllDense(in)
 		},
 		Sparse: func(_ op.NoParams, c *op.Call) error {
-			if c.In[1].Sparse == nil {
-				return loop.ZipAt(divide, c)
-			}
-			d := op.Plain(c.In[1].DType, c.In[1].Shape)
-			dense := op.Tensor{Desc: d, Data: loop.Room(d.DType, d.Shape.Size())}
-			loop.ToDense(dense, c.In[1].Sparse, c.Threads)
-			return loop.ZipAt(divide, &op.Call{In: []op.Tensor{c.In[0], dense}, Out: c.Out,
+			by := loop.DenseOf(c.In[1], c.Threads)
+			return loop.ZipAt(divide, &op.Call{In: []op.Tensor{c.In[0], by}, Out: c.Out,
 				Threads: c.Threads})
 		},
 	})
