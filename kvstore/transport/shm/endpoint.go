@@ -235,20 +235,16 @@ func (e *endpoint) handle(from wire.Node, m *wire.Message) {
 	m.Payload, m.Owner = in.mem.span(d.first, int(d.length)), nil
 	m.Flags &^= wire.FlagShared
 	e.count.ReceivedBytes.Add(d.length - descriptorSize)
-	l := in.lend(&d)
-	if l != nil {
+	l := loanOf(in, &d)
+	lent := l.lend()
+	if lent {
 		m.Owner = l
 	}
 	e.cfg.Handler(from, m)
-	taken := l != nil && m.Owner == nil
+	taken := lent && m.Owner == nil
 	m.Payload, m.Owner = nil, nil
-	switch {
-	case taken:
-	case l != nil:
+	if !taken {
 		l.Release()
-	default:
-		in.done(&d)
-		in.mem.drop()
 	}
 }
 
