@@ -53,7 +53,7 @@ type Shared interface {
 //			for batch, err := range loader.Batches(ctx) {
 //				... Backward()
 //				err = t.Step(batch.Size * t.Workers())
-//				... what the loop does after a step
+//				... work after a step
 //				err = e.Commit()
 //			}
 //		}

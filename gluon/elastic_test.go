@@ -315,8 +315,8 @@ func TestElasticSurvives(t *testing.T) {
 	}
 }
 
-// A step that is complete counts, although the group changes before the program commits it: nobody
-// who is left lacks the step, and Recover knows its place.
+// A step that is complete counts, although the group changes before the program commits it: all
+// workers that are left have the step, and Recover knows its place.
 func TestElasticCommitsBehindChange(t *testing.T) {
 	cl := cluster.Start(cluster.Config{Workers: 2, Peers: true, Policy: ps.Shrink,
 		Heartbeat: 50 * time.Millisecond, Dead: 400 * time.Millisecond})

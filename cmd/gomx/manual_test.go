@@ -56,7 +56,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	}
 }
 
-// wrongCommand returns what is wrong with the arguments of gomx, or "".
+// wrongCommand describes the fault in the arguments of gomx; "" means none.
 func wrongCommand(cmd *cobra.Command, args []string) string {
 	for len(args) > 0 && cmd.HasSubCommands() && !strings.HasPrefix(args[0], "-") {
 		i := slices.IndexFunc(cmd.Commands(), func(c *cobra.Command) bool {

@@ -24,7 +24,7 @@ const (
 	longest       = 6      // digits of a line
 	blank         = 10     // class of columns without a digit, behind the ten digits
 	batch         = 32     // lines
-	least         = 0.93   // share of digits that must be read, less those that are not there
+	least         = 0.93   // share of digits that must be read, less digits that were made up
 )
 
 // reader has scores of the classes for each second column.

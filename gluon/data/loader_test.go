@@ -116,9 +116,8 @@ func TestBatchesDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// TestShareRest shares epochs out among other numbers of workers again and again, also in loaders
-// that are put back by SetState: the batches of all shares are those of one loader, each once, up to
-// the remainder of the epoch.
+// TestShareRest shares epochs out among other numbers of workers again and again, also after
+// SetState: all shares together have each batch of one loader once, up to the remainder.
 func TestShareRest(t *testing.T) {
 	r := random(t)
 	for range 60 {

@@ -100,8 +100,8 @@ func (f *fitting) rank() int {
 	return f.trainer.Rank()
 }
 
-// findSaved finds the checkpoints of the worker that has saved until now, in a worker that is the
-// first of those that are there.
+// findSaved finds the checkpoints of the worker that has saved until now, in the first of the
+// workers that are left.
 func (f *fitting) findSaved() (err error) {
 	if f.elastic.Survives() && f.place.Saved == nil && f.rank() > 0 {
 		f.place.Saved, err = checkpoint.Epochs(f.config.save.checkpoints.Prefix)

@@ -53,8 +53,8 @@ func checkMake(root string, words []string) string {
 	return ""
 }
 
-// checkFlags compares flags with those that the package in dir defines. Programs that define none
-// have flags of another kind, which their own tests check.
+// checkFlags demands that the package in dir defines the flags of a command. Programs that define
+// none have flags of another kind, which their own tests check.
 func checkFlags(dir string, words []string) string {
 	known := Flags(dir)
 	if len(known) == 0 {
