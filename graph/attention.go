@@ -15,7 +15,8 @@ import (
 // FuseAttention makes one Attention of the product of queries and keys, a softmax over the keys, and
 // the product of its weights and values: of batch_dot, and of MXNet's operators of interleaved
 // heads. Between them it understands scales, additive masks, dropout, lengths, and masks of zeros
-// and ones that choose scores and that the weights are multiplied by.
+// and ones that choose scores and that the weights are multiplied by. Of products in bfloat16, scores,
+// masks and weights may be float32.
 func FuseAttention(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	reads := readsOf(outs)
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
@@ -99,11 +100,23 @@ func (a *attention) inner(e op.Entry) *op.Node {
 	m := e.Node
 	old, ok := a.was[e]
 	if !ok || m.IsVar() || e.Index != 0 || a.reads[old] != 1 || a.wanted(old.Node) ||
-		!together(a.n, m) || len(m.In) == 0 || !a.facts.Known(e) ||
-		a.facts.Types[e] != a.typ {
+		!together(a.n, m) || len(m.In) == 0 || !a.facts.Known(e) || !a.computes(e) {
 		return nil
 	}
 	return m
+}
+
+// computes reports whether e has the type of the match, or is float32: the kernel keeps scores and
+// weights in float32 whatever the type of its operands is.
+func (a *attention) computes(e op.Entry) bool {
+	t := a.facts.Types[e]
+	return t == a.typ || t == dtype.Float32
+}
+
+// passes reports whether m, inside a match, gives the numbers of its first input another shape, or
+// converts them between the types of the match.
+func (a *attention) passes(m *op.Node) bool {
+	return m.Op.Reshapes || prim.IsCast(m.Op) && a.computes(m.In[0])
 }
 
 // above goes from the weights down to the softmax, and on.
@@ -125,13 +138,13 @@ func (a *attention) above(e op.Entry) bool {
 	if m.Op == prim.ElemwiseMul.Op || m.Op == prim.BroadcastMul.Op {
 		for i, mask := range m.In {
 			if !a.after.of.Valid() && a.fills(m.In[1-i], e) && a.binary(mask) {
-				a.after = attentionMask{mask, a.facts.Shapes[e]}
+				a.after = attentionMask{bare(mask), a.facts.Shapes[e]}
 				return a.above(m.In[1-i])
 			}
 		}
 		return false
 	}
-	return m.Op.Reshapes && a.above(m.In[0])
+	return a.passes(m) && a.above(m.In[0])
 }
 
 // fills reports whether an operand has the shape of the result, so that it is not repeated.
@@ -161,12 +174,12 @@ func (a *attention) below(e op.Entry, factor float64) bool {
 	switch m.Op {
 	case prim.BatchDot.Op:
 		a.dot, a.scale = m, factor
-		return a.n.Op == prim.BatchDot.Op
+		return a.n.Op == prim.BatchDot.Op && a.facts.Types[e] == a.typ
 	case contrib.SelfAttQK.Op, contrib.EncDecQK.Op:
 		a.dot, a.scale = m, factor
 		pair := map[*op.Op]*op.Op{contrib.SelfAttQK.Op: contrib.SelfAttValAtt.Op,
 			contrib.EncDecQK.Op: contrib.EncDecValAtt.Op}
-		return a.n.Op == pair[m.Op] && a.n.Params == m.Params
+		return a.n.Op == pair[m.Op] && a.n.Params == m.Params && a.facts.Types[e] == a.typ
 	case prim.MulScalar.Op:
 		return a.below(m.In[0], factor*m.Params.(prim.ScalarParams).Scalar)
 	case prim.DivScalar.Op:
@@ -181,7 +194,7 @@ func (a *attention) below(e op.Entry, factor float64) bool {
 		}
 		return false
 	}
-	return m.Op.Reshapes && a.below(m.In[0], factor)
+	return a.passes(m) && a.below(m.In[0], factor)
 }
 
 // leads reports whether a product of queries and keys may be below e.
@@ -194,7 +207,7 @@ func (a *attention) leads(e op.Entry) bool {
 		case prim.MulScalar.Op, prim.DivScalar.Op:
 			continue
 		}
-		if !m.Op.Reshapes {
+		if !a.passes(m) {
 			return false
 		}
 	}
@@ -416,11 +429,11 @@ func (a *attention) add(mask, result op.Entry, factor float64) bool {
 // lowered returns the zeros and ones of which mask is made, if it is zero where they are one and
 // low enough elsewhere: (may - 1)·number.
 func (a *attention) lowered(mask op.Entry) (may op.Entry, ok bool) {
-	times := mask.Node
+	times := bare(mask).Node
 	if times.IsVar() || times.Op != prim.MulScalar.Op {
 		return may, false
 	}
-	factor, minus := times.Params.(prim.ScalarParams).Scalar, times.In[0].Node
+	factor, minus := times.Params.(prim.ScalarParams).Scalar, bare(times.In[0]).Node
 	if minus.IsVar() {
 		return may, false
 	}
@@ -433,14 +446,22 @@ func (a *attention) lowered(mask op.Entry) (may op.Entry, ok bool) {
 	case prim.RMinusScalar.Op: // (1 - may)·-number
 		ok = p.Scalar == 1 && factor <= lowEnough
 	}
-	return minus.In[0], ok && a.binary(minus.In[0])
+	return bare(minus.In[0]), ok && a.binary(minus.In[0])
+}
+
+// bare returns the entry that e is converted from.
+func bare(e op.Entry) op.Entry {
+	for !e.Node.IsVar() && prim.IsCast(e.Node.Op) {
+		e = e.Node.In[0]
+	}
+	return e
 }
 
 // where takes a choice between scores and a low number, if the weights are multiplied by the
 // condition: rows without scores are then zeros.
 func (a *attention) where(m *op.Node, e op.Entry) bool {
 	v, ok := a.number(m.In[2])
-	if !ok || v > lowEnough || a.chosen != nil || m.In[0] != a.after.of ||
+	if !ok || v > lowEnough || a.chosen != nil || bare(m.In[0]) != a.after.of ||
 		!a.fills(m.In[0], e) {
 		return false
 	}
@@ -461,7 +482,7 @@ func (a *attention) number(e op.Entry) (float64, bool) {
 	case o == prim.PlusScalar.Op:
 		v, ok := a.number(e.Node.In[0])
 		return v + p.Scalar, ok
-	case o.Reshapes || repeats(o):
+	case o.Reshapes || repeats(o) || prim.IsCast(o):
 		return a.number(e.Node.In[0])
 	}
 	return 0, false
@@ -541,20 +562,17 @@ func (a *attention) broadcast(m attentionMask) dtype.Shape {
 func (a *attention) mask() op.Entry {
 	switch {
 	case a.after.of.Valid():
-		return a.booleans(a.reshaped(a.after.of, a.broadcast(a.after)...))
+		return a.typed(a.reshaped(a.after.of, a.broadcast(a.after)...), dtype.Bool)
 	case a.length.Valid():
 		places := a.make(prim.Arange.Op, prim.ArangeParams{Stop: op.Some(float64(a.keys)),
 			DType: dtype.Float32})
-		lengths := a.reshaped(a.length, a.batch, a.heads, a.rows, 1)
-		if a.facts.Types[lengths] != dtype.Float32 {
-			lengths = a.make(prim.Cast.Op, prim.CastParams{DType: dtype.Float32}, lengths)
-		}
-		return a.booleans(a.make(prim.BroadcastLesser.Op, nil,
-			a.reshaped(places, 1, 1, 1, a.keys), lengths))
+		lengths := a.typed(a.reshaped(a.length, a.batch, a.heads, a.rows, 1), dtype.Float32)
+		return a.typed(a.make(prim.BroadcastLesser.Op, nil,
+			a.reshaped(places, 1, 1, 1, a.keys), lengths), dtype.Bool)
 	}
 	var sum op.Entry
 	for _, m := range a.masks {
-		e := a.reshaped(m.of, a.broadcast(m)...)
+		e := a.typed(a.reshaped(m.of, a.broadcast(m)...), a.typ)
 		if sum.Valid() {
 			e = a.make(prim.BroadcastAdd.Op, nil, sum, e)
 		}
@@ -563,6 +581,10 @@ func (a *attention) mask() op.Entry {
 	return sum
 }
 
-func (a *attention) booleans(e op.Entry) op.Entry {
-	return a.make(prim.Cast.Op, prim.CastParams{DType: dtype.Bool}, e)
+// typed gives e an element type.
+func (a *attention) typed(e op.Entry, t dtype.Type) op.Entry {
+	if a.facts.Types[e] == t {
+		return e
+	}
+	return a.make(prim.Cast.Op, prim.CastParams{DType: t}, e)
 }
