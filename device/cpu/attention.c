@@ -45,38 +45,46 @@ typedef struct {
 	int64_t down, along;
 } matrix;
 
-// multiply writes to c the product of a, rows x k, and b, k x cols, or adds it if add is set. rows is
-// a multiple of high, and cols of WIDE. Rows of b are ldb elements apart, rows of c are ldc apart.
-// high and two are constants.
+// MULTIPLY defines a function that writes to c the product of a, rows x k, and b, k x cols, or adds it
+// if add is set. It computes tiles of high rows and two vectors, whose lanes are a register of the
+// processor. rows is a multiple of high, and cols of WIDE. Rows of b are ldb elements apart, rows of
+// c are ldc apart. high is a constant.
+#define MULTIPLY(name, vector, at, lanes) \
+	INLINE void name(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb, int64_t rows, \
+		int64_t k, int64_t cols, int add, const int high) { \
+		for (int64_t x = 0; x < cols; x += 2 * lanes) \
+			for (int64_t r = 0; r < rows; r += high) { \
+				vector lo[8], hi[8]; \
+				float *to = c + r * ldc + x; \
+				_Pragma("GCC unroll 8") for (int i = 0; i < high; i++) { \
+					lo[i] = hi[i] = (vector){}; \
+					if (add) lo[i] = at(to + i * ldc), hi[i] = at(to + i * ldc + lanes); \
+				} \
+				const float *f = a.a + r * a.down; \
+				for (int64_t t = 0; t < k; t++, f += a.along) { \
+					vector u = at(b + t * ldb + x), w = at(b + t * ldb + x + lanes); \
+					_Pragma("GCC unroll 8") for (int i = 0; i < high; i++) { \
+						vector e = f[i * a.down] - (vector){}; \
+						lo[i] += e * u; \
+						hi[i] += e * w; \
+					} \
+				} \
+				_Pragma("GCC unroll 8") for (int i = 0; i < high; i++) { \
+					at(to + i * ldc) = lo[i]; \
+					at(to + i * ldc + lanes) = hi[i]; \
+				} \
+			} \
+	}
+MULTIPLY(multiply16, gx_v16, GX_AT, GX_LANES)
+MULTIPLY(multiply8, gx_v8, GX_AT8, GX_HALF)
+
+// multiply computes a product in vectors of sixteen lanes if wide is set, or of eight.
 INLINE void multiply(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb, int64_t rows,
-	int64_t k, int64_t cols, int add, const int high, const int two) {
-	int64_t step = two ? 32 : 16;
-	for (int64_t x = 0; x < cols; x += step)
-		for (int64_t r = 0; r < rows; r += high) {
-			gx_v16 lo[8], hi[8];
-			float *to = c + r * ldc + x;
-#pragma GCC unroll 8
-			for (int i = 0; i < high; i++) {
-				lo[i] = hi[i] = (gx_v16){};
-				if (add) lo[i] = GX_AT(to + i * ldc);
-				if (add && two) hi[i] = GX_AT(to + i * ldc + 16);
-			}
-			const float *f = a.a + r * a.down;
-			for (int64_t t = 0; t < k; t++, f += a.along) {
-				gx_v16 u = GX_AT(b + t * ldb + x), w = two ? GX_AT(b + t * ldb + x + 16) : u;
-#pragma GCC unroll 8
-				for (int i = 0; i < high; i++) {
-					gx_v16 e = f[i * a.down] - (gx_v16){};
-					lo[i] += e * u;
-					if (two) hi[i] += e * w;
-				}
-			}
-#pragma GCC unroll 8
-			for (int i = 0; i < high; i++) {
-				GX_AT(to + i * ldc) = lo[i];
-				if (two) GX_AT(to + i * ldc + 16) = hi[i];
-			}
-		}
+	int64_t k, int64_t cols, int add, const int high, const int wide) {
+	if (wide)
+		multiply16(c, ldc, a, b, ldb, rows, k, cols, add, high);
+	else
+		multiply8(c, ldc, a, b, ldb, rows, k, cols, add, high);
 }
 
 // load_row reads n numbers of an array, which are bfloat16 if narrow is set, from number at on.
@@ -219,17 +227,18 @@ INLINE void write_rows(const job *j, const float *o, const float *most, const fl
 
 // dot_row returns the product of two vectors of n elements.
 INLINE float dot_row(const float *a, const float *b, int64_t n) {
-	gx_v16 sum = {}, more = {};
+	gx_v8 sum[2] = {}, more[2] = {};
 	int64_t i = 0;
-	for (; i + 32 <= n; i += 32) {
-		sum += GX_AT(a + i) * GX_AT(b + i);
-		more += GX_AT(a + i + 16) * GX_AT(b + i + 16);
+	for (; i + 32 <= n; i += 32)
+		for (int k = 0; k < 2; k++) {
+			sum[k] += GX_AT8(a + i + 8 * k) * GX_AT8(b + i + 8 * k);
+			more[k] += GX_AT8(a + i + 16 + 8 * k) * GX_AT8(b + i + 16 + 8 * k);
+		}
+	if (i + 16 <= n) {
+		for (int k = 0; k < 2; k++) sum[k] += GX_AT8(a + i + 8 * k) * GX_AT8(b + i + 8 * k);
+		i += 16;
 	}
-	if (i + 16 <= n) sum += GX_AT(a + i) * GX_AT(b + i), i += 16;
-	sum += more;
-	float part[16];
-	memcpy(part, &sum, sizeof part);
-	for (int k = 0; k < 8; k++) part[k] += part[k + 8];
+	gx_v8 part = (sum[0] + more[0]) + (sum[1] + more[1]);
 	for (int k = 0; k < 4; k++) part[k] += part[k + 4];
 	float all = (part[0] + part[2]) + (part[1] + part[3]);
 	for (; i < n; i++) all += a[i] * b[i];
@@ -295,7 +304,7 @@ INLINE void merge_item(const job *j, int64_t it) {
 	write_rows(j, o, most, sum, it / p->groups, it % p->groups, 0, rows);
 }
 
-INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
+INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high, const int wide) {
 	const gx_attention *p = j->p;
 	int64_t b = it / j->blocks / p->groups, g = it / j->blocks % p->groups, d = p->size,
 		w = padded(d), from = it % j->blocks * ROWS, rows = gx_min(ROWS, p->group * p->n - from),
@@ -310,13 +319,13 @@ INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high
 		int64_t n = gx_min(KEYS, keys - first), at = ((b * p->keys + first) * p->groups + g) * d;
 		turned(kt, j->k, at, step, n, d, w, p->narrow);
 		gather(v, j->v, at, step, n, n, d, w, p->narrow);
-		multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
+		multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, wide);
 		for (int64_t r = 0; r < all; r++) {
 			int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
 			weigh_row(s + r * KEYS, p, b, g, from + r, first, gx_max(some, 0), o + r * w, w,
 				most + r, sum + r);
 		}
-		multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1, high, two);
+		multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1, high, wide);
 	}
 	write_rows(j, o, most, sum, b, g, from, rows);
 }
@@ -366,7 +375,7 @@ INLINE void slopes(const job *j, float *s, float *t, const float *dy, int64_t b,
 	}
 }
 
-INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
+INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, const int wide) {
 	const gx_attention *p = j->p;
 	const gx_attention_grads *x = j->g;
 	int64_t b = it / p->groups, g = it % p->groups, d = p->size, w = padded(d),
@@ -389,13 +398,13 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 			if (most_of(p, b, from, rows) <= first) continue;
 			gather_queries(q, x->q, p, b, g, from, rows, all, w);
 			gather_queries(dy, x->dy, p, b, g, from, rows, all, w);
-			multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
-			multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high, two);
+			multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, wide);
+			multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high, wide);
 			slopes(j, s, t, dy, b, g, from, rows, all, first, n, w);
 			for (int64_t i = 0; i < all * KEYS; i++) t[i] *= p->scale;
-			multiply(dv, w, (matrix){s, 1, KEYS}, dy, w, up, rows, w, 1, high, two);
-			multiply(dk, w, (matrix){t, 1, KEYS}, q, w, up, rows, w, 1, high, two);
-			multiply(dq, w, (matrix){t, KEYS, 1}, k, w, all, n, w, 0, high, two);
+			multiply(dv, w, (matrix){s, 1, KEYS}, dy, w, up, rows, w, 1, high, wide);
+			multiply(dk, w, (matrix){t, 1, KEYS}, q, w, up, rows, w, 1, high, wide);
+			multiply(dq, w, (matrix){t, KEYS, 1}, k, w, all, n, w, 0, high, wide);
 			for (int64_t r = 0; r < rows; r++) {
 				float *to = p->narrow ? sum + (from + r) * w
 					: (float *)x->dq + place_of(p, b, g, from + r);
@@ -422,7 +431,7 @@ INLINE void add_row(float *d, const float *t, int64_t n, int64_t step) {
 
 // mask_item makes the gradient of one block of queries of the mask, of all of them where it
 // broadcasts along queries, in the order of sequences, heads and queries.
-INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, const int two) {
+INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, const int wide) {
 	const gx_attention *p = j->p;
 	const gx_attention_grads *x = j->g;
 	const int64_t *by = p->strides, *of = x->masks;
@@ -447,9 +456,9 @@ INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, c
 						at = ((b * p->keys + first) * p->groups + g) * d;
 					turned(kt, x->k, at, step, n, d, w, p->narrow);
 					turned(vt, x->v, at, step, n, d, w, p->narrow);
-					multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, two);
+					multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, wide);
 					multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high,
-						two);
+						wide);
 					slopes(j, s, t, dy, b, g, from, rows, all, first, n, w);
 					for (int64_t r = 0; r < rows; r++)
 						add_row(to + (i + r) * by[2] + first * by[3], t + r * KEYS, n, by[3]);
@@ -457,21 +466,21 @@ INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, c
 			}
 }
 
-INLINE void item(const job *j, float *buffer, int64_t i, const int high, const int two) {
+INLINE void item(const job *j, float *buffer, int64_t i, const int high, const int wide) {
 	switch (j->part) {
-	case FORWARD: forward_item(j, buffer, i, high, two); break;
-	case GRADS: grad_item(j, buffer, i, high, two); break;
-	case MASK: mask_item(j, buffer, i, high, two); break;
+	case FORWARD: forward_item(j, buffer, i, high, wide); break;
+	case GRADS: grad_item(j, buffer, i, high, wide); break;
+	case MASK: mask_item(j, buffer, i, high, wide); break;
 	case THIN: thin_item(j, buffer, i); break;
 	case MERGE: merge_item(j, i); break;
 	}
 }
 
 // LEVEL makes the functions of one kind of processor.
-#define LEVEL(name, attribute, high, two) \
+#define LEVEL(name, attribute, high, wide) \
 	attribute static void items_##name(const job *j, float *buffer, int64_t n) { \
 		for (int64_t i; (i = __atomic_fetch_add(j->taken, 1, __ATOMIC_RELAXED)) < n;) \
-			item(j, buffer, i, high, two); \
+			item(j, buffer, i, high, wide); \
 	}
 
 LEVEL(plain, , 4, 0)

@@ -29,64 +29,24 @@ static __attribute__((noinline)) void finish(const gx_direct *d, spot s, const f
 	}
 }
 
-// tile computes rows outputs of vectors of pixels; both are constants at every call.
-INLINE void tile(const gx_direct *d, spot s, int rows, int vectors) {
-	gx_v16 sum[ROWS][VECTORS] = {};
-#pragma GCC unroll 6
-	for (int r = 0; r < rows; r++) {
-		gx_v16 first = (gx_v16){} + s.first[r]; // the other way round GCC 12 sets lane by lane
-#pragma GCC unroll 4
-		for (int v = 0; v < vectors; v++) sum[r][v] = first;
-	}
-	const float *w = d->w + s.output * d->down, *x = d->x + s.pixel;
-	int64_t down = d->down, along = d->along, at = s.output * d->pitch + s.pixel;
-	for (int64_t k = 0; k < d->terms; k++, w += along) {
-		const float *from = x + d->at[k];
-		gx_v16 term[VECTORS];
-#pragma GCC unroll 4
-		for (int v = 0; v < vectors; v++) term[v] = GX_AT(from + v * GX_LANES);
-#pragma GCC unroll 6
-		for (int r = 0; r < rows; r++) {
-			gx_v16 factor = w[r * down] - (gx_v16){};
-#pragma GCC unroll 4
-			for (int v = 0; v < vectors; v++) sum[r][v] += factor * term[v];
-		}
-	}
-	if (s.lanes < GX_LANES) {
-		gx_v16 out[ROWS][VECTORS];
-#pragma GCC unroll 6
-		for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-			for (int v = 0; v < vectors; v++) out[r][v] = sum[r][v];
-		finish(d, s, (const float *)out, rows, VECTORS * GX_LANES,
-			(vectors - 1) * GX_LANES + s.lanes);
-		return;
-	}
-	if (d->add)
-#pragma GCC unroll 6
-		for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-			for (int v = 0; v < vectors; v++)
-				sum[r][v] += GX_AT(d->add + at + r * d->pitch + v * GX_LANES);
-	if (d->relu)
-#pragma GCC unroll 6
-		for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-			for (int v = 0; v < vectors; v++)
-				sum[r][v] = (gx_v16)((gx_i16)sum[r][v] & ~(gx_i16)(sum[r][v] < 0.0f));
-#pragma GCC unroll 6
-	for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-		for (int v = 0; v < vectors; v++)
-			GX_AT(d->y + at + r * d->pitch + v * GX_LANES) = sum[r][v];
-}
+#define TILE large
+#define LANES GX_LANES
+#define VECTOR gx_v16
+#define NUMBERS gx_i16
+#include "directtile.h"
+
+#define TILE small
+#define LANES GX_HALF
+#define VECTOR gx_v8
+#define NUMBERS gx_i8
+#include "directtile.h"
 
 #define EACH_TILE(r) CASE(r, 1) CASE(r, 2) CASE(r, 3) CASE(r, 4)
 
 // large_tile is for registers of sixteen numbers, small_tile for all others.
 INLINE void large_tile(const gx_direct *d, spot s, int64_t rows, int64_t vectors) {
 #define CASE(r, v) \
-	case r * 8 + v: tile(d, s, r, v); return;
+	case r * 8 + v: large(d, s, r, v); return;
 	switch (rows * 8 + vectors) {
 		EACH_TILE(1)
 		EACH_TILE(2)
@@ -100,9 +60,12 @@ INLINE void large_tile(const gx_direct *d, spot s, int64_t rows, int64_t vectors
 
 INLINE void small_tile(const gx_direct *d, spot s, int64_t rows, int64_t vectors) {
 	switch (rows) {
-	case 1: tile(d, s, 1, 1); return;
-	case 2: tile(d, s, 2, 1); return;
-	case 3: tile(d, s, 3, 1); return;
+	case 1: small(d, s, 1, 2); return;
+	case 2: small(d, s, 2, 2); return;
+	case 3: small(d, s, 3, 2); return;
+	case 4: small(d, s, 4, 2); return;
+	case 5: small(d, s, 5, 2); return;
+	case 6: small(d, s, 6, 2); return;
 	}
 }
 
@@ -129,7 +92,7 @@ __attribute__((target("arch=x86-64-v4"))) static void run_large(const gx_direct 
 }
 
 __attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(const gx_direct *d) {
-	tiles(d, 3, GX_LANES, small_tile);
+	tiles(d, ROWS, GX_LANES, small_tile);
 }
 
 void gx_direct_run(const gx_direct *d) {
@@ -139,5 +102,5 @@ void gx_direct_run(const gx_direct *d) {
 		run_small(d);
 }
 #else
-void gx_direct_run(const gx_direct *d) { tiles(d, 3, GX_LANES, small_tile); }
+void gx_direct_run(const gx_direct *d) { tiles(d, ROWS, GX_LANES, small_tile); }
 #endif

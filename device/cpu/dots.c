@@ -11,75 +11,36 @@
 
 enum { ROWS = 4, TERMS = 6 };
 
-INLINE float total(gx_v16 v) {
-	typedef float v8 __attribute__((vector_size(32)));
-	typedef float v4 __attribute__((vector_size(16)));
-	typedef union {
-		gx_v16 all;
-		v8 half[2];
-	} halves;
-	halves h = {v};
-	union {
-		v8 all;
-		v4 half[2];
-	} q = {h.half[0] + h.half[1]};
-	v4 s = q.half[0] + q.half[1];
+// total adds sixteen lanes.
+INLINE float total(const void *v) {
+	float s[GX_LANES];
+	memcpy(s, v, sizeof s);
+	for (int i = 0; i < 8; i++) s[i] += s[i + 8];
+	for (int i = 0; i < 4; i++) s[i] += s[i + 4];
 	return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-// tile sums products of rows outputs and of terms; both are constants at every call.
-INLINE void tile(const gx_dots *d, int64_t output, int64_t term, int rows, int terms) {
-	gx_v16 sum[ROWS][TERMS] = {};
-	const float *x[TERMS], *dy = d->dy + output * d->pitch;
-	int64_t pitch = d->pitch, whole = d->pixels / GX_LANES * GX_LANES, rest = d->pixels - whole;
-#pragma GCC unroll 6
-	for (int t = 0; t < terms; t++) x[t] = d->x + d->at[term + t];
-	for (int64_t b = 0; b < d->images; b++, dy += d->dy_image) {
-		for (int64_t i = 0; i < whole; i += GX_LANES) {
-			gx_v16 v[TERMS];
-#pragma GCC unroll 6
-			for (int t = 0; t < terms; t++) v[t] = GX_AT(x[t] + i);
-#pragma GCC unroll 4
-			for (int r = 0; r < rows; r++) {
-				gx_v16 by = GX_AT(dy + r * pitch + i);
-#pragma GCC unroll 6
-				for (int t = 0; t < terms; t++) sum[r][t] += by * v[t];
-			}
-		}
-		if (rest > 0) {
-			gx_v16 v[TERMS] = {};
-#pragma GCC unroll 6
-			for (int t = 0; t < terms; t++) memcpy(&v[t], x[t] + whole, (size_t)rest * sizeof *dy);
-#pragma GCC unroll 4
-			for (int r = 0; r < rows; r++) {
-				gx_v16 by = {};
-				memcpy(&by, dy + r * pitch + whole, (size_t)rest * sizeof *dy);
-#pragma GCC unroll 6
-				for (int t = 0; t < terms; t++) sum[r][t] += by * v[t];
-			}
-		}
-#pragma GCC unroll 6
-		for (int t = 0; t < terms; t++) x[t] += d->x_image;
-	}
-#pragma GCC unroll 4
-	for (int r = 0; r < rows; r++) {
-		float *to = d->dw + (output + r) * d->down + term;
-#pragma GCC unroll 6
-		for (int t = 0; t < terms; t++)
-			to[t] = d->add ? to[t] + total(sum[r][t]) : total(sum[r][t]);
-	}
-}
+#define TILE large
+#define PARTS 1
+#define VECTOR gx_v16
+#include "dotstile.h"
+
+#define TILE small
+#define PARTS 2
+#define VECTOR gx_v8
+#include "dotstile.h"
 
 INLINE void bias(const gx_dots *d, int64_t output) {
-	gx_v16 sum[2] = {};
+	gx_v8 sum[4] = {};
 	const float *dy = d->dy + output * d->pitch;
 	for (int64_t b = 0; b < d->images; b++, dy += d->dy_image) {
 		int64_t i = 0;
-		for (; i + 2 * GX_LANES <= d->pixels; i += 2 * GX_LANES)
-			sum[0] += GX_AT(dy + i), sum[1] += GX_AT(dy + i + GX_LANES);
-		for (int64_t l = 0; i < d->pixels; i++, l++) sum[l / GX_LANES][l % GX_LANES] += dy[i];
+		for (; i + 4 * GX_HALF <= d->pixels; i += 4 * GX_HALF)
+			for (int k = 0; k < 4; k++) sum[k] += GX_AT8(dy + i + k * GX_HALF);
+		for (int64_t l = 0; i < d->pixels; i++, l++) sum[l / GX_HALF][l % GX_HALF] += dy[i];
 	}
-	float s = total(sum[0] + sum[1]);
+	gx_v8 lanes[2] = {sum[0] + sum[2], sum[1] + sum[3]};
+	float s = total(lanes);
 	d->dbias[output] = d->add ? d->dbias[output] + s : s;
 }
 
@@ -89,7 +50,7 @@ INLINE void bias(const gx_dots *d, int64_t output) {
 INLINE void large_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t term,
 	int64_t terms) {
 #define CASE(r, t) \
-	case r * 8 + t: tile(d, output, term, r, t); return;
+	case r * 8 + t: large(d, output, term, r, t); return;
 	switch (rows * 8 + terms) {
 		EACH_TILE(1)
 		EACH_TILE(2)
@@ -102,9 +63,10 @@ INLINE void large_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t t
 INLINE void small_tile(const gx_dots *d, int64_t output, int64_t rows, int64_t term,
 	int64_t terms) {
 	switch (terms) {
-	case 1: tile(d, output, term, 1, 1); return;
-	case 2: tile(d, output, term, 1, 2); return;
-	case 3: tile(d, output, term, 1, 3); return;
+	case 1: small(d, output, term, 1, 1); return;
+	case 2: small(d, output, term, 1, 2); return;
+	case 3: small(d, output, term, 1, 3); return;
+	case 4: small(d, output, term, 1, 4); return;
 	}
 }
 
@@ -125,7 +87,7 @@ INLINE void tiles(const gx_dots *d, int64_t high, int64_t wide,
 __attribute__((target("arch=x86-64-v4"))) static void run_large(const gx_dots *d) { tiles(d, ROWS,
 	TERMS, large_tile); }
 
-__attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(const gx_dots *d) { tiles(d, 1, 3, small_tile); }
+__attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(const gx_dots *d) { tiles(d, 1, 4, small_tile); }
 
 void gx_dots_run(const gx_dots *d) {
 	if (gx_gemm_can())
@@ -134,5 +96,5 @@ void gx_dots_run(const gx_dots *d) {
 		run_small(d);
 }
 #else
-void gx_dots_run(const gx_dots *d) { tiles(d, 1, 3, small_tile); }
+void gx_dots_run(const gx_dots *d) { tiles(d, 1, 4, small_tile); }
 #endif

@@ -183,12 +183,13 @@ static void add_weights(const work *w, float *dw, float *dbias, float *matrix) {
 		gx_sgemm(dw + g * oc * k, dy, m, &mul, w->p->threads);
 		if (!c->bias) continue;
 		for (int64_t o = 0; o < oc; o++, dy += p) {
-			gx_v16 sums = {};
+			gx_v8 sums[2] = {};
 			float sum = 0.0f;
 			int64_t i = 0;
-			for (; i + GX_LANES <= p; i += GX_LANES) sums += GX_AT(dy + i);
+			for (; i + GX_LANES <= p; i += GX_LANES)
+				sums[0] += GX_AT8(dy + i), sums[1] += GX_AT8(dy + i + GX_HALF);
 			for (; i < p; i++) sum += dy[i];
-			for (int l = 0; l < GX_LANES; l++) sum += sums[l];
+			for (int l = 0; l < GX_LANES; l++) sum += sums[l / GX_HALF][l % GX_HALF];
 			dbias[g * oc + o] = item < c->groups ? sum : dbias[g * oc + o] + sum;
 		}
 	}

@@ -55,21 +55,21 @@ INLINE void pack_rows(float *d, const job *j, int64_t top, int64_t n, int64_t fr
 // are step floats apart.
 INLINE void tile(const job *j, float *c, const float *a, const float *b, int64_t step, int64_t k,
 	int64_t rows, int64_t cols, float beta) {
-	gx_v16 sum[ROWS] = {};
+	gx_v8 lo[ROWS] = {}, hi[ROWS] = {};
 	for (int64_t i = 0; i < k; i++, a += ROWS, b += step) {
-		gx_v16 x = GX_AT(b);
+		gx_v8 x = GX_AT8(b), y = GX_AT8(b + GX_HALF);
 #pragma GCC unroll 6
-		for (int r = 0; r < ROWS; r++) sum[r] += (a[r] - (gx_v16){}) * x;
-	}
-	for (int64_t r = 0; r < rows; r++, c += j->ldc) {
-		gx_v16 v = sum[r] * j->alpha;
-		if (cols == COLS) {
-			if (beta != 0.0f) v += beta * GX_AT(c);
-			GX_AT(c) = v;
-			continue;
+		for (int r = 0; r < ROWS; r++) {
+			gx_v8 v = a[r] - (gx_v8){};
+			lo[r] += v * x;
+			hi[r] += v * y;
 		}
-		for (int64_t l = 0; l < cols; l++) c[l] = beta == 0.0f ? v[l] : v[l] + beta * c[l];
 	}
+	float sum[ROWS][COLS];
+	for (int r = 0; r < ROWS; r++) GX_AT8(sum[r]) = lo[r], GX_AT8(sum[r] + GX_HALF) = hi[r];
+	for (int64_t r = 0; r < rows; r++, c += j->ldc)
+		for (int64_t l = 0; l < cols; l++)
+			c[l] = beta == 0.0f ? sum[r][l] * j->alpha : sum[r][l] * j->alpha + beta * c[l];
 }
 
 // multiply computes an area.

@@ -46,21 +46,23 @@ void gx_prelu_forward(float *y, const float *x, const float *slope, const gx_pre
 // back_along writes dx, if it is wanted, and returns the sum of dy * x over negative x.
 GX_CLONES static float back_along(float *dx, const float *dy, const float *x, float slope,
 	int64_t n) {
-	gx_v16 sums = {0};
+	gx_v8 sums[2] = {0};
 	float sum = 0.0f;
 	int64_t i = 0;
-	for (; i + GX_LANES <= n; i += GX_LANES) {
-		gx_v16 v = GX_AT(x + i), g = GX_AT(dy + i);
-		gx_i16 bent = ~(gx_i16)(v > 0.0f);
-		sums += (gx_v16)((gx_i16)(g * v) & bent);
-		if (dx) GX_AT(dx + i) = (gx_v16)(((gx_i16)(g * slope) & bent) | ((gx_i16)g & ~bent));
-	}
+	for (; i + GX_LANES <= n; i += GX_LANES)
+		for (int k = 0; k < 2; k++) {
+			int64_t at = i + k * GX_HALF;
+			gx_v8 v = GX_AT8(x + at), g = GX_AT8(dy + at);
+			gx_i8 bent = ~(gx_i8)(v > 0.0f);
+			sums[k] += (gx_v8)((gx_i8)(g * v) & bent);
+			if (dx) GX_AT8(dx + at) = (gx_v8)(((gx_i8)(g * slope) & bent) | ((gx_i8)g & ~bent));
+		}
 	for (; i < n; i++) {
 		float g = dy[i], v = x[i];
 		if (!(v > 0.0f)) sum += g * v;
 		if (dx) dx[i] = v > 0.0f ? g : slope * g;
 	}
-	for (int l = 0; l < GX_LANES; l++) sum += sums[l];
+	for (int l = 0; l < GX_LANES; l++) sum += sums[l / GX_HALF][l % GX_HALF];
 	return sum;
 }
 

@@ -30,7 +30,7 @@ int64_t gx_row_loss_room(const gx_row_loss *p, int threads) {
 }
 
 // fold adds the lanes in a fixed order.
-static inline __attribute__((always_inline)) float fold(const gx_v16 *v) {
+static inline __attribute__((always_inline)) float fold(const gx_v8 *v) {
 	float s[LINE];
 	memcpy(s, v, sizeof s);
 	for (int n = LINE / 2; n > 0; n /= 2)
@@ -41,13 +41,16 @@ static inline __attribute__((always_inline)) float fold(const gx_v16 *v) {
 // multiply writes the products of count rows with w.
 static inline __attribute__((always_inline)) void multiply(float *s, const float *x, const float *w,
 	int64_t n, int count) {
-	gx_v16 sum[BLOCK] = {0};
+	gx_v8 sum[BLOCK][2] = {0};
 	int64_t i = 0;
 	for (; i + LINE <= n; i += LINE) {
-		gx_v16 v = GX_AT(w + i);
-		for (int r = 0; r < count; r++) sum[r] += GX_AT(x + r * n + i) * v;
+		gx_v8 lo = GX_AT8(w + i), hi = GX_AT8(w + i + GX_HALF);
+		for (int r = 0; r < count; r++) {
+			sum[r][0] += GX_AT8(x + r * n + i) * lo;
+			sum[r][1] += GX_AT8(x + r * n + i + GX_HALF) * hi;
+		}
 	}
-	for (int r = 0; r < count; r++) s[r] = fold(&sum[r]);
+	for (int r = 0; r < count; r++) s[r] = fold(sum[r]);
 	for (; i < n; i++)
 		for (int r = 0; r < count; r++) s[r] += x[r * n + i] * w[i];
 }
@@ -57,9 +60,13 @@ static inline __attribute__((always_inline)) void add(float *d, const float *x, 
 	int64_t n, int count) {
 	int64_t i = 0;
 	for (; i + LINE <= n; i += LINE) {
-		gx_v16 v = GX_AT(d + i);
-		for (int r = 0; r < count; r++) v += GX_AT(x + r * n + i) * factor[r];
-		GX_AT(d + i) = v;
+		gx_v8 lo = GX_AT8(d + i), hi = GX_AT8(d + i + GX_HALF);
+		for (int r = 0; r < count; r++) {
+			lo += GX_AT8(x + r * n + i) * factor[r];
+			hi += GX_AT8(x + r * n + i + GX_HALF) * factor[r];
+		}
+		GX_AT8(d + i) = lo;
+		GX_AT8(d + i + GX_HALF) = hi;
 	}
 	for (; i < n; i++)
 		for (int r = 0; r < count; r++) d[i] += x[r * n + i] * factor[r];

@@ -17,43 +17,52 @@ typedef struct {
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE gx_v16 larger(gx_v16 a, gx_v16 b) {
-	gx_i16 m = a > b;
-	return (gx_v16)((m & (gx_i16)a) | (~m & (gx_i16)b));
+INLINE gx_v8 larger(gx_v8 a, gx_v8 b) {
+	gx_i8 m = a > b;
+	return (gx_v8)((m & (gx_i8)a) | (~m & (gx_i8)b));
 }
 
-INLINE gx_v16 plus(gx_v16 a, gx_v16 b) { return a + b; }
+INLINE gx_v8 plus(gx_v8 a, gx_v8 b) { return a + b; }
 
 // JOIN joins the lanes of a vector pairwise.
 #define JOIN(name) \
-	INLINE float join_##name(gx_v16 v) { \
-		v = name(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)); \
-		v = name(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7)); \
-		v = name(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3)); \
-		return name(v, __builtin_shufflevector(v, v, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1))[0]; \
+	INLINE float join_##name(gx_v8 v) { \
+		v = name(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7)); \
+		v = name(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 2, 3, 2, 3)); \
+		return name(v, __builtin_shufflevector(v, v, 1, 1, 1, 1, 1, 1, 1, 1))[0]; \
 	}
 JOIN(larger)
 JOIN(plus)
 
-// tail returns the last n elements of a row, filled up with rest.
-INLINE gx_v16 tail(const float *x, int64_t n, float rest) {
-	float t[GX_LANES];
-	for (int k = 0; k < GX_LANES; k++) t[k] = k < n ? x[k] : rest;
-	return GX_AT(t);
+// tail returns the last n elements of a row in a buffer of sixteen, filled up with rest.
+INLINE const float *tail(float *buffer, const float *x, int64_t n, float rest) {
+	for (int k = 0; k < GX_LANES; k++) buffer[k] = k < n ? x[k] : rest;
+	return buffer;
 }
 
-// FOLD defines a function that makes one number of a row, which it reads in four vectors side by
-// side.
+// FOLD defines a function that makes one number of a row. It reads the row in four vectors of sixteen
+// lanes side by side, v[k] and v[k + 1] are the halves of one.
 #define FOLD(name, rest, join) \
 	INLINE float name(const float *x, int64_t n) { \
-		gx_v16 v[4]; \
-		for (int k = 0; k < 4; k++) v[k] = (gx_v16){} + rest; \
+		gx_v8 v[8]; \
+		for (int k = 0; k < 8; k++) v[k] = (gx_v8){} + rest; \
 		int64_t i = 0; \
 		for (; i + 64 <= n; i += 64) \
-			for (int k = 0; k < 4; k++) v[k] = join(GX_AT(x + i + 16 * k), v[k]); \
-		for (int k = 0; i + 16 <= n; i += 16, k++) v[k] = join(GX_AT(x + i), v[k]); \
-		if (i < n) v[3] = join(tail(x + i, n - i, rest), v[3]); \
-		return join_##join(join(join(v[0], v[1]), join(v[2], v[3]))); \
+			for (int k = 0; k < 8; k++) v[k] = join(GX_AT8(x + i + 8 * k), v[k]); \
+		for (int k = 0; k < 6; k += 2) { \
+			if (i + 16 > n) break; \
+			v[k] = join(GX_AT8(x + i), v[k]); \
+			v[k + 1] = join(GX_AT8(x + i + 8), v[k + 1]); \
+			i += 16; \
+		} \
+		if (i < n) { \
+			float buffer[GX_LANES]; \
+			const float *t = tail(buffer, x + i, n - i, rest); \
+			v[6] = join(GX_AT8(t), v[6]); \
+			v[7] = join(GX_AT8(t + 8), v[7]); \
+		} \
+		return join_##join(join(join(join(v[0], v[2]), join(v[4], v[6])), \
+			join(join(v[1], v[3]), join(v[5], v[7])))); \
 	}
 FOLD(max_row, -INFINITY, larger)
 FOLD(sum_row, 0.0f, plus)

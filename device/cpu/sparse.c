@@ -352,15 +352,15 @@ static inline __attribute__((always_inline)) void sum_items(const summing *a, fl
 // sum_vectors is sum_items for PART elements, which stay in registers.
 static inline __attribute__((always_inline)) void sum_vectors(const summing *a, float *d, int64_t e,
 	const item *items, int64_t count) {
-	enum { VECTORS = PART / GX_LANES };
-	gx_v16 sum[VECTORS] = {0};
+	enum { VECTORS = PART / GX_HALF };
+	gx_v8 sum[VECTORS] = {0};
 	for (int64_t i = 0; i < count; i++) {
 		const float *s = a->s + items[i].row * a->n + e, x = items[i].x;
-		for (int k = 0; k < VECTORS; k++) sum[k] += x * GX_AT(s + k * GX_LANES);
+		for (int k = 0; k < VECTORS; k++) sum[k] += x * GX_AT8(s + k * GX_HALF);
 	}
 	float past[PART];
 	float *to = a->past ? past : d + e;
-	for (int k = 0; k < VECTORS; k++) GX_AT(to + k * GX_LANES) = sum[k];
+	for (int k = 0; k < VECTORS; k++) GX_AT8(to + k * GX_HALF) = sum[k];
 	if (a->past) gx_stream(d + e, past, PART);
 }
 

@@ -9,9 +9,9 @@
 
 enum { OUTPUTS = 4, ROWS = 2, PACK = 32, GRAIN = 16 };
 
-typedef int8_t bytes __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint8_t ubytes __attribute__((vector_size(16), aligned(1), may_alias));
-typedef int32_t words __attribute__((vector_size(64)));
+typedef int8_t bytes __attribute__((vector_size(8), aligned(1), may_alias));
+typedef uint8_t ubytes __attribute__((vector_size(8), aligned(1), may_alias));
+typedef int32_t words __attribute__((vector_size(32)));
 
 typedef struct {
 	const gx_weightonly *w;
@@ -23,17 +23,20 @@ typedef struct {
 
 INLINE int64_t stride(const gx_weightonly *w) { return w->columns * w->bits / 8; }
 
-INLINE gx_v16 real(bytes b) {
-	return __builtin_convertvector(__builtin_convertvector(b, words), gx_v16);
+INLINE gx_v8 real(bytes b) {
+	return __builtin_convertvector(__builtin_convertvector(b, words), gx_v8);
 }
 
-// low and high are the columns of 16 bytes with 4 bits each, as numbers from -8 to 7.
-INLINE gx_v16 low(ubytes b) { return real((bytes)((b & 15) ^ 8) - 8); }
-INLINE gx_v16 high(ubytes b) { return real((bytes)((b >> 4) ^ 8) - 8); }
+// part_of returns columns 8q to 8q+7 of PACK columns. Of 4 bits, a byte has columns k and k + 16.
+INLINE gx_v8 part_of(const uint8_t *codes, int q, int bits) {
+	if (bits == 8) return real(*(const bytes *)(codes + GX_HALF * q));
+	ubytes b = *(const ubytes *)(codes + GX_HALF * (q % 2));
+	return real((bytes)(((q < 2 ? b : b >> 4) & 15) ^ 8) - 8);
+}
 
-INLINE float total(gx_v16 v) {
+INLINE float total(const gx_v8 *v) {
 	float s[16], *p = s;
-	memcpy(s, &v, sizeof s);
+	memcpy(s, v, sizeof s);
 	for (int n = 8; n > 0; n /= 2)
 		for (int i = 0; i < n; i++) p[i] += p[i + n];
 	return s[0];
@@ -53,35 +56,29 @@ INLINE void tile(const job *j, int64_t r, int64_t o, int rows, int outputs, int 
 	int64_t k = w->columns, groups = k / w->group, pitch = stride(w);
 	const float *x = j->x + r * k, *scale = j->scale + o * groups;
 	const uint8_t *codes = j->codes + o * pitch;
-	gx_v16 sum[OUTPUTS][ROWS] = {};
+	gx_v8 sum[OUTPUTS][ROWS][2] = {};
 	float rest[OUTPUTS][ROWS] = {};
 	for (int64_t g = 0; g < groups; g++) {
 		int64_t at = g * w->group, end = at + w->group;
-		gx_v16 part[OUTPUTS][ROWS] = {};
+		gx_v8 part[OUTPUTS][ROWS][2] = {};
 		for (; at + PACK <= end; at += PACK) {
 #pragma GCC unroll 4
-			for (int i = 0; i < outputs; i++) {
-				gx_v16 a, b;
-				if (bits == 8) {
-					const uint8_t *c = codes + i * pitch + at;
-					a = real(*(const bytes *)c), b = real(*(const bytes *)(c + 16));
-				} else {
-					ubytes c = *(const ubytes *)(codes + i * pitch + at / 2);
-					a = low(c), b = high(c);
-				}
+			for (int i = 0; i < outputs; i++)
+#pragma GCC unroll 4
+				for (int q = 0; q < 4; q++) {
+					gx_v8 a = part_of(codes + i * pitch + at * bits / 8, q, bits);
 #pragma GCC unroll 2
-				for (int n = 0; n < rows; n++) {
-					part[i][n] += a * GX_AT(x + n * k + at);
-					part[i][n] += b * GX_AT(x + n * k + at + 16);
+					for (int n = 0; n < rows; n++)
+						part[i][n][q % 2] += a * GX_AT8(x + n * k + at + GX_HALF * q);
 				}
-			}
 		}
 #pragma GCC unroll 4
 		for (int i = 0; i < outputs; i++)
 #pragma GCC unroll 2
 			for (int n = 0; n < rows; n++) {
 				float s = scale[i * groups + g], left = 0;
-				sum[i][n] += part[i][n] * s;
+				sum[i][n][0] += part[i][n][0] * s;
+				sum[i][n][1] += part[i][n][1] * s;
 				for (int64_t c = at; c < end; c++)
 					left += code(codes + i * pitch, c, bits) * x[n * k + c];
 				rest[i][n] += left * s;
@@ -135,16 +132,9 @@ GX_CLONES static void expand(const void *arg, int64_t begin, int64_t end) {
 		for (int64_t g = 0; g < groups; g++) {
 			float s = j->scale[(j->from + i) * groups + g];
 			int64_t at = g * w->group, stop = at + w->group;
-			for (; at + PACK <= stop; at += PACK) {
-				gx_v16 a, b;
-				if (w->bits == 8) {
-					a = real(*(const bytes *)(row + at)), b = real(*(const bytes *)(row + at + 16));
-				} else {
-					ubytes c = *(const ubytes *)(row + at / 2);
-					a = low(c), b = high(c);
-				}
-				GX_AT(d + at) = a * s, GX_AT(d + at + 16) = b * s;
-			}
+			for (; at + PACK <= stop; at += PACK)
+				for (int q = 0; q < 4; q++)
+					GX_AT8(d + at + GX_HALF * q) = part_of(row + at * w->bits / 8, q, w->bits) * s;
 			for (; at < stop; at++) d[at] = code(row, at, w->bits) * s;
 		}
 	}
