@@ -45,10 +45,10 @@ typedef struct {
 	int64_t down, along;
 } matrix;
 
-// MULTIPLY defines a function that writes to c the product of a, rows x k, and b, k x cols, or adds it
-// if add is set. It computes tiles of high rows and two vectors, whose lanes are a register of the
-// processor. rows is a multiple of high, and cols of WIDE. Rows of b are ldb elements apart, rows of
-// c are ldc apart. high is a constant.
+// MULTIPLY defines a function that writes to c the product of a, rows x k, and b, k x cols, or adds
+// it if add is set. It computes tiles of high rows and two vectors, whose lanes are a register of
+// the processor. rows is a multiple of high, and cols of WIDE. Rows of b are ldb elements apart,
+// rows of c are ldc apart. high is a constant.
 #define MULTIPLY(name, vector, at, lanes) \
 	INLINE void name(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb, int64_t rows, \
 		int64_t k, int64_t cols, int add, const int high) { \

@@ -91,7 +91,8 @@ __attribute__((target("arch=x86-64-v4"))) static void run_large(const gx_direct 
 	tiles(d, ROWS, VECTORS * GX_LANES, large_tile);
 }
 
-__attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(const gx_direct *d) {
+__attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(
+	const gx_direct *d) {
 	tiles(d, ROWS, GX_LANES, small_tile);
 }
 

@@ -87,7 +87,10 @@ INLINE void tiles(const gx_dots *d, int64_t high, int64_t wide,
 __attribute__((target("arch=x86-64-v4"))) static void run_large(const gx_dots *d) { tiles(d, ROWS,
 	TERMS, large_tile); }
 
-__attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(const gx_dots *d) { tiles(d, 1, 4, small_tile); }
+__attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(
+	const gx_dots *d) {
+	tiles(d, 1, 4, small_tile);
+}
 
 void gx_dots_run(const gx_dots *d) {
 	if (gx_gemm_can())

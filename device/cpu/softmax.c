@@ -40,8 +40,8 @@ INLINE const float *tail(float *buffer, const float *x, int64_t n, float rest) {
 	return buffer;
 }
 
-// FOLD defines a function that makes one number of a row. It reads the row in four vectors of sixteen
-// lanes side by side, v[k] and v[k + 1] are the halves of one.
+// FOLD defines a function that makes one number of a row. It reads the row in four vectors of
+// sixteen lanes side by side; v[k] and v[k + 1] are the halves of one.
 #define FOLD(name, rest, join) \
 	INLINE float name(const float *x, int64_t n) { \
 		gx_v8 v[8]; \
