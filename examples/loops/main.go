@@ -4,13 +4,20 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 
 	"gomx/device"
 	nd "gomx/ndarray"
 	sym "gomx/symbol"
+)
+
+const (
+	near = 1e-5 // distance of the computed root from the square root, at most
+	miss = 0.02 // distance of both learned weights from 1, at most
 )
 
 func main() {
@@ -26,11 +33,17 @@ func run() error {
 		return err
 	}
 	fmt.Printf("square root %.5f after %d steps\n", root, steps)
+	if off := math.Abs(root - math.Sqrt2); off > near {
+		return fmt.Errorf("the root is off by %v, want at most %v", off, near)
+	}
 	keep, add, err := train(cell())
 	if err != nil {
 		return err
 	}
 	fmt.Printf("new sum = %.2f * sum + %.2f * number\n", keep, add)
+	if off := max(math.Abs(keep-1), math.Abs(add-1)); off > miss {
+		return fmt.Errorf("a weight is off by %v, want at most %v", off, miss)
+	}
 	return files(cell())
 }
 
@@ -126,7 +139,10 @@ func files(net *sym.Symbol) error {
 		return err
 	}
 	fmt.Println("arguments", again.Arguments())
-	fmt.Println("files with subgraphs are equal:", bytes.Equal(text, second) &&
-		bytes.Contains(text, []byte(`"subgraphs"`)))
+	same := bytes.Equal(text, second) && bytes.Contains(text, []byte(`"subgraphs"`))
+	fmt.Println("files with subgraphs are equal:", same)
+	if !same {
+		return errors.New("the file that was read again differs from the first")
+	}
 	return nil
 }

@@ -21,24 +21,32 @@ func main() {
 	out := flag.String("out", ".", "folder in which the sheets are written")
 	epochs := flag.Int("epochs", 2, "number of passes over the pictures")
 	flag.Parse()
-	if err := run(*dir, *out, *epochs); err != nil {
+	change, err := run(*dir, *out, *epochs)
+	if err == nil && change < least {
+		err = fmt.Errorf("want at least %v", least)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
 		os.Exit(1)
 	}
 }
 
-// side is the width and the height of the pictures in a batch.
-const side = 64
+const (
+	side  = 64   // width and height of the pictures in a batch
+	least = 0.05 // mean change of a pixel from one epoch to another, of its whole range
+)
 
-func run(dir, out string, epochs int) error {
+// run writes the sheets. It returns by how much the pixels of a picture differ between two epochs
+// on the average, 1 if no sheet shows a picture of a former one.
+func run(dir, out string, epochs int) (float64, error) {
 	if dir == "" {
 		temp, err := os.MkdirTemp("", "pictures")
 		if err != nil {
-			return err
+			return 0, err
 		}
 		defer os.RemoveAll(temp)
 		if err := draw(temp); err != nil {
-			return err
+			return 0, err
 		}
 		dir = temp
 	}
@@ -50,27 +58,35 @@ func run(dir, out string, epochs int) error {
 		vision.ToTensor{},
 		vision.RandomRotation{Low: -15, High: 15}))
 	loader := data.NewLoader(set, 8, data.Shuffle(7), data.Workers(2))
+	seen := changes{last: map[int][]float32{}}
 	for epoch := range epochs {
 		for batch, err := range loader.Batches(context.Background()) {
 			if err != nil {
-				return err
+				return 0, err
 			}
 			labels, err := nd.Values[int32](batch.Label)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			for i, l := range labels {
 				fmt.Printf("epoch %d: picture %d is one of the %s\n", epoch, batch.Index[i],
 					classes[l])
 			}
+			pixels, err := batch.Data.Float32s()
+			if err != nil {
+				return 0, err
+			}
+			seen.add(batch.Index, pixels)
 			path := filepath.Join(out, fmt.Sprintf("epoch%d.png", epoch))
-			if err := sheet(path, batch.Data); err != nil {
-				return err
+			if err := sheet(path, pixels); err != nil {
+				return 0, err
 			}
 			break // one batch shows enough
 		}
 	}
-	return nil
+	fmt.Printf("%d pictures were shown again; their pixels have changed by %.3f\n", seen.again,
+		seen.mean())
+	return seen.mean(), nil
 }
 
 // draw writes circles and squares of several colors to two folders.
@@ -108,12 +124,8 @@ func draw(dir string) error {
 }
 
 // sheet writes the pictures of a batch, of shape (n, 3, side, side), side by side.
-func sheet(path string, batch *nd.Array) error {
-	v, err := batch.Float32s()
-	if err != nil {
-		return err
-	}
-	n := batch.Shape()[0]
+func sheet(path string, v []float32) error {
+	n := len(v) / (3 * side * side)
 	m := image.New(side, n*side, 3)
 	for i, x := range v {
 		column, row, channel := i%side, i/side%side, i/(side*side)%3

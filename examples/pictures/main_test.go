@@ -14,8 +14,12 @@ func TestSheets(t *testing.T) {
 	var sheets [2][2][]byte
 	for k := range sheets {
 		dir := t.TempDir()
-		if err := run("", dir, 2); err != nil {
+		change, err := run("", dir, 2)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if change < least || change == 1 {
+			t.Errorf("the pixels of pictures have changed by %v, want %v to 1", change, least)
 		}
 		for i, name := range []string{"epoch0.png", "epoch1.png"} {
 			b, err := os.ReadFile(filepath.Join(dir, name))

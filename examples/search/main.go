@@ -4,12 +4,12 @@
 //
 //	search -model FOLDER -docs docs -listen localhost:8080
 //	curl 'localhost:8080/search?q=resume+a+killed+run&n=3'
+//
+// With -check it asks its own questions and ends.
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,10 +17,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"gomx/gluon/embed"
@@ -30,10 +26,17 @@ func main() {
 	model := flag.String("model", "", "folder of a model of sentence-transformers")
 	docs := flag.String("docs", "docs", "folder of pages in Markdown")
 	listen := flag.String("listen", "localhost:8080", "address of the service")
+	ask := flag.Bool("check", false, "ask questions whose answers are known, and end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *model, *docs, *listen); err != nil {
+	var err error
+	if *ask {
+		err = examine(ctx, *model, *docs)
+	} else {
+		err = run(ctx, *model, *docs, *listen)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -63,88 +66,4 @@ func run(ctx context.Context, model, docs, listen string) error {
 		return err
 	}
 	return nil
-}
-
-// A hit is a paragraph near to a question.
-type hit struct {
-	Page  string  `json:"page"`
-	Text  string  `json:"text"`
-	Score float32 `json:"score"` // cosine of the angle between the embeddings
-}
-
-// index has the embeddings of paragraphs. It serves HTTP.
-type index struct {
-	model      *embed.Model
-	paragraphs []hit
-	vectors    [][]float32
-}
-
-// newIndex embeds the paragraphs of the pages in a folder. Code, tables and headings are left out.
-func newIndex(ctx context.Context, m *embed.Model, folder string) (*index, error) {
-	pages, err := filepath.Glob(filepath.Join(folder, "*.md"))
-	if err == nil && len(pages) == 0 {
-		err = fmt.Errorf("%s has no pages", folder)
-	}
-	if err != nil {
-		return nil, err
-	}
-	x := &index{model: m}
-	var texts []string
-	for _, page := range pages {
-		b, err := os.ReadFile(page)
-		if err != nil {
-			return nil, err
-		}
-		for i, prose := range strings.Split(string(b), "```") {
-			for _, p := range strings.Split(prose, "\n\n") {
-				text := strings.Join(strings.Fields(p), " ")
-				if i%2 == 1 || len(text) < 40 || strings.ContainsAny(text[:1], "|#<") {
-					continue
-				}
-				texts = append(texts, text)
-				x.paragraphs = append(x.paragraphs, hit{Page: filepath.Base(page), Text: text})
-			}
-		}
-	}
-	x.vectors, err = m.Embed(ctx, texts...)
-	return x, err
-}
-
-// search returns the n paragraphs nearest to a question.
-func (x *index) search(ctx context.Context, question string, n int) ([]hit, error) {
-	q, err := x.model.Embed(ctx, question)
-	if err != nil {
-		return nil, err
-	}
-	hits := slices.Clone(x.paragraphs)
-	for i, v := range x.vectors {
-		for k, e := range v {
-			hits[i].Score += e * q[0][k]
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.Score, a.Score) })
-	return hits[:min(n, len(hits))], nil
-}
-
-// ServeHTTP answers /search?q=QUESTION&n=NUMBER with a JSON list of hits, 5 by default.
-func (x *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	question, n := strings.TrimSpace(r.FormValue("q")), 5
-	if s := r.FormValue("n"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil || n < 1 {
-			http.Error(w, fmt.Sprintf("n is %q, want a number above 0", s), http.StatusBadRequest)
-			return
-		}
-	}
-	if r.URL.Path != "/search" || question == "" {
-		http.Error(w, "want /search?q=QUESTION", http.StatusNotFound)
-		return
-	}
-	hits, err := x.search(r.Context(), question, n)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(hits)
 }

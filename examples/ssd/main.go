@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	enough = 12
-	least  = 0.9 // mean average precision that must be reached after enough passes
+	enough = 12  // passes over 2,000 pictures
+	short  = 5   // passes over 800 pictures
+	least  = 0.9 // mean average precision that must be reached after so many passes
 )
 
 // lossOf compares predictions with the targets of the anchors. Beside the anchors with an object
@@ -82,15 +83,23 @@ func run(ctx context.Context, n, epochs int, out string) (float64, error) {
 }
 
 func main() {
-	epochs := flag.Int("epochs", enough, "passes over the pictures")
+	pictures, passes := 2000, enough
+	epochs := flag.Int("epochs", 0, "passes over the pictures, 12 by default")
+	small := flag.Bool("short", false, "train by 5 passes over 800 pictures, not 12 over 2,000")
 	out := flag.String("out", "", "file for a picture with detections, none by default")
 	flag.Parse()
-	ap, err := run(context.Background(), 2000, *epochs, *out)
+	if *small {
+		pictures, passes = 800, short
+	}
+	if *epochs == 0 {
+		*epochs = passes
+	}
+	ap, err := run(context.Background(), pictures, *epochs, *out)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("mean average precision %.4f\n", ap)
-	if *epochs >= enough && ap < least {
+	if *epochs >= passes && ap < least {
 		log.Fatalf("want at least %v", least)
 	}
 }
