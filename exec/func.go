@@ -236,6 +236,11 @@ func (f *Func) Outputs() []op.Desc {
 // MemoryUse returns the memory of one call.
 func (f *Func) MemoryUse() compile.MemoryUse { return f.all[0].programs[f.mode].p.MemoryUse() }
 
+// MemoryPlan returns the plan of the memory of one call, gradients included.
+func (f *Func) MemoryPlan() (*compile.MemoryPlan, error) {
+	return f.all[0].programs[f.mode].p.MemoryPlan()
+}
+
 // Explain lists the changes of the passes to the graph.
 func (f *Func) Explain() *compile.Explanation { return f.all[0].programs[f.mode].p.Explain() }
 

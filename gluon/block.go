@@ -92,7 +92,11 @@ func (n *Net) Call(in ...*nd.Array) []*nd.Array {
 func (n *Net) Apply(f func(path string, block any)) { Apply(n.root, f) }
 
 // Params lists the parameters.
-func (n *Net) Params() *Params { return ParamsOf(n.root) }
+func (n *Net) Params() *Params {
+	ps := ParamsOf(n.root)
+	ps.net = n
+	return ps
+}
 
 // Init is Params().Init.
 func (n *Net) Init(init initializer.Initializer, opts ...InitOption) error {

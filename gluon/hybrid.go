@@ -2,6 +2,7 @@ package gluon
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"gomx/dtype"
 	nd "gomx/ndarray"
 	"gomx/op"
+	sym "gomx/symbol"
 )
 
 // HybridOption changes how Hybridize compiles.
@@ -105,6 +107,30 @@ func (h *hybrid) fresh() *hybrid {
 
 // Unhybridize makes the network run line by line again.
 func (n *Net) Unhybridize() { n.hybrid.Store(nil) }
+
+// compiled returns the graph of the last call of a hybridized network, nil if there is none.
+func (n *Net) compiled() *compiled {
+	if h := n.hybrid.Load(); h != nil {
+		return h.last.Load()
+	}
+	return nil
+}
+
+// MemoryPlan says where everything between the arguments and the outputs of a hybridized network
+// lies, for arguments like those of the last call: also gradients, if that call was one of training.
+// A network that has not been called since Hybridize, or that runs line by line, has no plan.
+func (n *Net) MemoryPlan() (*sym.MemoryPlan, error) {
+	switch c := n.compiled(); {
+	case c == nil:
+		return nil, errors.New("gluon: MemoryPlan: the network has no compiled graph: call " +
+			"Hybridize, and the network once")
+	case c.fn == nil:
+		return nil, errors.New("gluon: MemoryPlan: the network runs line by line, because an " +
+			"array is sparse")
+	default:
+		return c.fn.MemoryPlan()
+	}
+}
 
 // forward runs the compiled network.
 func (h *hybrid) forward(in []*nd.Array) []*nd.Array {

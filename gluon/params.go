@@ -20,7 +20,8 @@ import (
 type Params struct {
 	names []string
 	byKey map[string]*Param
-	root  any // block that all of them belong to; nil for a selection
+	root  any  // block that all of them belong to; nil for a selection
+	net   *Net // network that all of them belong to; nil for a block or a selection
 }
 
 // ParamsOf lists the parameters of a block. A parameter that two blocks share has two names.

@@ -40,6 +40,7 @@ import (
 type Trainer struct {
 	core   trainer.Trainer
 	config trainerConfig
+	net    *Net     // whose graph is still to be recorded; nil: none is
 	params []*Param // by the optimizer's numbers
 	names  []string
 	seen   []*[]*nd.Array    // arrays of params that core has been given
@@ -73,6 +74,9 @@ func NewTrainer(params *Params, o optimizer.Optimizer, opts ...TrainerOption) (*
 	t := &Trainer{grads: gradients{map[string][]*nd.Array{}, map[string]*nd.Array{}}}
 	for _, f := range opts {
 		f(&t.config)
+	}
+	if params != nil {
+		t.net = params.net
 	}
 	if err := t.begin(params, o); err != nil {
 		return nil, fmt.Errorf("gluon: NewTrainer: %w", err)

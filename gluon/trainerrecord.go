@@ -1,6 +1,7 @@
 package gluon
 
 import (
+	"gomx/dtype"
 	"gomx/kvstore"
 	"gomx/runs"
 	"gomx/trainer"
@@ -40,6 +41,10 @@ func recordStep(t *Trainer, samples int) error {
 	if t.record == nil {
 		return nil
 	}
+	if t.net != nil && t.net.compiled() != nil {
+		RecordNet(t.record, t.net)
+		t.net = nil
+	}
 	step := int64(t.steps)
 	t.record.Step(&trainer.Step{Number: step, Samples: samples, Rate: t.LearningRate()}, nil)
 	if err := t.record.After(t.config.ctx, step); err != nil {
@@ -60,4 +65,24 @@ func recordStep(t *Trainer, samples int) error {
 		t.record.Begin()
 	}
 	return t.record.Before(t.config.ctx, step+1)
+}
+
+// RecordNet records the graph of a hybridized network and the plan of its memory, with the shapes of
+// its last call. Without such a call, or where the network runs line by line, nothing is recorded: a
+// network that cannot be described is no reason not to train it.
+func RecordNet(r *trainer.Recorder, n *Net) {
+	c := n.compiled()
+	if r == nil || c == nil {
+		return
+	}
+	if s, err := n.Symbol(); err == nil {
+		shapes := map[string]dtype.Shape{}
+		for _, a := range c.inputs {
+			shapes[a.name] = a.shape
+		}
+		_ = r.Network(s, shapes)
+	}
+	if m, err := n.MemoryPlan(); err == nil {
+		r.Memory(m)
+	}
 }

@@ -48,7 +48,7 @@ func (f *fitting) epoch() error {
 			err = f.log.Batch(p.Epoch, p.Batch, b.Size)
 		}
 		if err == nil {
-			err = f.recorded(b)
+			err = f.recorded()
 		}
 		if err != nil {
 			return fmt.Errorf("batch %d: %w", p.Batch, err)

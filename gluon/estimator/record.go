@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gomx/dtype"
-	"gomx/gluon/data"
+	"gomx/gluon"
 	"gomx/kvstore"
 	"gomx/metric"
 	"gomx/trainer"
@@ -28,15 +27,16 @@ func (f *fitting) openRecord() (err error) {
 // before prepares the record of the next batch.
 func (f *fitting) before() error { return f.log.Record.Before(f.ctx, f.place.Done+1) }
 
-// recorded completes the record of a batch: its trace, its histograms and, once, the graph.
-func (f *fitting) recorded(b *data.Batch) error {
+// recorded completes the record of a batch: its trace, its histograms and, once, the graph and the plan
+// of its memory.
+func (f *fitting) recorded() error {
 	rec, step := f.log.Record, f.log.Step.Number
 	if rec == nil {
 		return nil
 	}
 	if !f.drawn {
 		f.drawn = true
-		f.draw(b)
+		gluon.RecordNet(rec, f.net)
 	}
 	if err := rec.After(f.ctx, step); err != nil || !rec.HistogramsDue(step) {
 		return err
@@ -51,21 +51,6 @@ func (f *fitting) recorded(b *data.Batch) error {
 	}
 	rec.Begin() // histograms take no time of the next step
 	return nil
-}
-
-// draw records the graph of a network that has one; others are as good.
-func (f *fitting) draw(b *data.Batch) {
-	s, err := f.net.Symbol()
-	if err != nil {
-		return
-	}
-	shapes := map[string]dtype.Shape{}
-	for i, name := range s.Arguments() {
-		if i < f.config.loss.inputs && i < len(b.Parts) {
-			shapes[name] = b.Parts[i][0].Shape()
-		}
-	}
-	_ = f.log.Record.Network(s, shapes)
 }
 
 // recordMatrix records the confusion matrix of an epoch, if there is one.
