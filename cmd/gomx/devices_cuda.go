@@ -4,42 +4,38 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"gomx/device"
 	"gomx/device/cuda"
 )
 
-// listGPUs prints the GPUs and the libraries that were found.
-func listGPUs(w io.Writer) error {
+// addGPUs adds the GPUs and the libraries that were found.
+func addGPUs(l *deviceList) error {
 	list, err := cuda.Devices()
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(w, "gpu: 0 devices:", cuda.Missing())
+		l.Notes = append(l.Notes, fmt.Sprint("gpu: 0 devices: ", cuda.Missing()))
 	}
 	for i, d := range list {
-		fmt.Fprintf(w, "%v: %s, %d MiB, compute capability %d.%d\n", device.CUDA(i), d.Name,
-			d.Memory>>20, d.Major, d.Minor)
+		l.Devices = append(l.Devices, deviceRow{Device: device.CUDA(i).String(), Name: d.Name,
+			Memory: int64(d.Memory), Compute: fmt.Sprintf("%d.%d", d.Major, d.Minor)})
 	}
-	if v, err := cuda.CompilerVersion(); err != nil {
-		fmt.Fprintln(w, "NVRTC:", err)
-	} else {
-		fmt.Fprintln(w, "NVRTC:", v)
-	}
-	if err := cuda.BLAS(); err != nil {
-		fmt.Fprintln(w, "cuBLAS:", err)
-	} else {
-		fmt.Fprintln(w, "cuBLAS: found")
-	}
-	if err := cuda.DNN(); err != nil {
-		fmt.Fprintln(w, "cuDNN:", err)
-	} else {
-		fmt.Fprintln(w, "cuDNN: found")
-	}
+	v, err := cuda.CompilerVersion()
+	l.library("NVRTC", fmt.Sprint(v), err)
+	l.library("cuBLAS", "found", cuda.BLAS())
+	l.library("cuDNN", "found", cuda.DNN())
 	for _, missing := range cuda.DNNMissing() {
-		fmt.Fprintln(w, "cuDNN without", missing)
+		l.Notes = append(l.Notes, fmt.Sprint("cuDNN without ", missing))
 	}
 	return nil
+}
+
+// library adds a library, or the reason why it was not found.
+func (l *deviceList) library(name, text string, err error) {
+	if err != nil {
+		text = err.Error()
+	}
+	l.Libraries = append(l.Libraries, libraryRow{name, err == nil, text})
 }

@@ -2,13 +2,8 @@
 
 package main
 
-import (
-	"fmt"
-	"io"
-)
-
-// listGPUs prints the GPUs and the libraries that were found.
-func listGPUs(w io.Writer) error {
-	_, err := fmt.Fprintln(w, "gpu: this binary was built without the cuda tag")
-	return err
+// addGPUs adds the GPUs and the libraries that were found.
+func addGPUs(l *deviceList) error {
+	l.Notes = append(l.Notes, "gpu: this binary was built without the cuda tag")
+	return nil
 }

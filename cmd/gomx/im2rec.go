@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 
 	dataio "gomx/io"
 	"gomx/io/image"
+	"gomx/training"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +21,7 @@ type im2recFlags struct {
 	train                    float64
 	interp                   int
 	encoding                 string
-	labels                   bool
+	labels, json             bool
 	pack                     dataio.PackConfig
 }
 
@@ -67,6 +70,7 @@ with --recursive the pictures in the folders of FOLDER, where each folder is a c
 		"store the bytes of the files unchanged")
 	flags.BoolVar(&f.labels, "pack-label", true,
 		"store all numbers of a label; with --pack-label=false only the first")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
 	flags.IntVar(&f.pack.Threads, "num-thread", 0, "number of threads (default: one for each core)")
 	return cmd
 }
@@ -86,18 +90,40 @@ func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 			list[i], list[j] = list[j], list[i]
 		})
 	}
-	parts := map[string][]dataio.ImageEntry{".lst": list}
+	ends, parts := []string{".lst"}, [][]dataio.ImageEntry{list}
 	if f.train < 1 {
 		n := int(float64(len(list)) * f.train)
-		parts = map[string][]dataio.ImageEntry{"_train.lst": list[:n], "_val.lst": list[n:]}
+		ends, parts = []string{"_train.lst", "_val.lst"},
+			[][]dataio.ImageEntry{list[:n], list[n:]}
 	}
-	for end, part := range parts {
-		if err := toFile(prefix+end, func(w io.Writer) error {
+	var packs []packed
+	for i, part := range parts {
+		if err := toFile(prefix+ends[i], func(w io.Writer) error {
 			return dataio.WriteImageList(w, part)
 		}); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s%s: %d pictures\n", prefix, end, len(part))
+		packs = append(packs, packed{[]string{prefix + ends[i]}, len(part)})
+	}
+	return f.say(out, packs)
+}
+
+// packed says how many pictures files hold or name.
+type packed struct {
+	Files    []string `json:"files"`
+	Pictures int      `json:"pictures"`
+}
+
+// say prints a line for each group of files, or JSON.
+func (f *im2recFlags) say(w io.Writer, list []packed) error {
+	if f.json {
+		return json.NewEncoder(w).Encode(list)
+	}
+	for _, p := range list {
+		_, err := fmt.Fprintf(w, "%s: %d pictures\n", strings.Join(p.Files, " and "), p.Pictures)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -123,13 +149,13 @@ func (f *im2recFlags) run(cmd *cobra.Command, prefix, root string) (err error) {
 			list[i].Label = e.Label[:1]
 		}
 	}
-	if w := cmd.ErrOrStderr(); onTerminal(w) {
-		f.pack.Packed = func(done, all int) { fmt.Fprintf(w, "\r%d of %d pictures", done, all) }
-		defer fmt.Fprintln(w)
-	}
-	if err := dataio.PackImages(cmd.Context(), prefix, root, list, f.pack); err != nil {
+	show, end := training.NewCounter(cmd.ErrOrStderr(), "pictures")
+	f.pack.Packed = show
+	err = dataio.PackImages(cmd.Context(), prefix, root, list, f.pack)
+	end()
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s.rec and %s.idx: %d pictures\n", prefix, prefix, len(list))
-	return nil
+	return f.say(cmd.OutOrStdout(), []packed{{[]string{prefix + ".rec", prefix + ".idx"},
+		len(list)}})
 }

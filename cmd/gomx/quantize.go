@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -18,6 +19,7 @@ import (
 type quantizeFlags struct {
 	data, out, mode string
 	epoch, batch    int
+	json            bool
 	config          quantize.Config
 }
 
@@ -55,6 +57,7 @@ float32, and with --max-loss the error that each of them alone causes at the out
 	flags.StringSliceVar(&f.config.Exclude, "exclude", nil, "layers that stay float32, by name")
 	flags.BoolVar(&f.config.ForMXNet, "for-mxnet", false,
 		"leave layers in float32 that MXNet's quantized operators do not compute: groups")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
 	flags.Float64Var(&f.config.MaxLoss, "max-loss", 0,
 		"greatest relative error of the outputs; the worst layers stay float32 (0: any)")
 	return cmd
@@ -86,7 +89,44 @@ func (f *quantizeFlags) run(ctx context.Context, w io.Writer, prefix string) err
 	if err := r.Model.Save(f.out, 0); err != nil {
 		return err
 	}
+	if f.json {
+		return f.encode(w, r.Layers)
+	}
 	return f.table(w, r.Layers)
+}
+
+// layerRow is a layer in JSON. Range is of the data; it is missing where each batch has its own.
+type layerRow struct {
+	Name      string      `json:"name"`
+	Operator  string      `json:"operator"`
+	Quantized bool        `json:"quantized"`
+	Type      string      `json:"type"`
+	Reason    string      `json:"reason,omitempty"`
+	Range     *[2]float64 `json:"range,omitempty"`
+	Error     *float64    `json:"error,omitempty"` // with --max-loss
+}
+
+// encode writes the layers and the names of the files as JSON.
+func (f *quantizeFlags) encode(w io.Writer, layers []quantize.Layer) error {
+	rows := make([]layerRow, len(layers))
+	for i, l := range layers {
+		r := layerRow{Name: l.Name, Operator: l.Operator, Quantized: l.Quantized, Type: "float32",
+			Reason: l.Reason}
+		if l.Quantized {
+			r.Type = l.DType
+			if f.config.Mode != quantize.None {
+				r.Range = &[2]float64{l.Low, l.High}
+			}
+		}
+		if f.config.MaxLoss > 0 {
+			r.Error = &l.Error
+		}
+		rows[i] = r
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(map[string]any{"symbol": checkpoint.SymbolPath(f.out),
+		"params": checkpoint.ParamsPath(f.out, 0), "layers": rows})
 }
 
 // samples reads the inputs of the network.

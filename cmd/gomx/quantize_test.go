@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"math"
 	"path/filepath"
@@ -50,6 +51,21 @@ func TestQuantize(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
+	}
+	var list struct {
+		Params string
+		Layers []layerRow
+	}
+	text.Reset()
+	f.json = true
+	if err := f.run(context.Background(), &text, prefix); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text.Bytes(), &list); err != nil || len(list.Layers) != 2 ||
+		list.Params != prefix+"-int8-0000.params" || list.Layers[0].Type != "int8" ||
+		list.Layers[1].Type != "uint8" || list.Layers[1].Range[0] != 0 ||
+		list.Layers[1].Range[1] <= 0 {
+		t.Errorf("--json: %v\n%s", err, text.String())
 	}
 	q, err := checkpoint.Load(prefix+"-int8", 0)
 	if err != nil {

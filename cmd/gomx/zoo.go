@@ -152,6 +152,7 @@ func (f *zooFlags) inputs(entry zoo.Entry) ([]zoo.Input, error) {
 
 func zooExportCommand() *cobra.Command {
 	var f zooFlags
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "export NAME PREFIX",
 		Short: "Write a network as PREFIX-symbol.json and PREFIX-0000.params",
@@ -173,13 +174,29 @@ with MXNet's names of parameters and operators. Without --params the parameters 
 			if err := net.Export(args[1], 0, opts...); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n", checkpoint.SymbolPath(args[1]),
-				checkpoint.ParamsPath(args[1], 0))
+			out := exported{args[0], checkpoint.SymbolPath(args[1]),
+				checkpoint.ParamsPath(args[1], 0), map[string][]int{}}
+			for _, in := range inputs {
+				out.Inputs[in.Name] = in.Shape
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(out)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n", out.Symbol, out.Params)
 			return err
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// exported says which files hold a network.
+type exported struct {
+	Network string           `json:"network"`
+	Symbol  string           `json:"symbol"`
+	Params  string           `json:"params"`
+	Inputs  map[string][]int `json:"inputs"`
 }
 
 func zooSummaryCommand() *cobra.Command {

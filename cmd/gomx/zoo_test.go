@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,18 @@ func TestZoo(t *testing.T) {
 			!strings.Contains(out, "-0000.params") {
 			t.Fatalf("%s: %v\n%s", args, err, out)
 		}
+	}
+	third := filepath.Join(dir, "third")
+	out, err = gomx(t, "zoo", "export", "mobilenet0_25", third, "--input-shape", "1,3,32,32",
+		"--json")
+	var files exported
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &files)
+	}
+	if err != nil || files.Network != "mobilenet0_25" || files.Symbol != third+"-symbol.json" ||
+		files.Params != third+"-0000.params" || !slices.Equal(files.Inputs["data"],
+		[]int{1, 3, 32, 32}) {
+		t.Errorf("export --json: %v\n%s", err, out)
 	}
 	var values [2][]float32
 	for i, prefix := range []string{first, second} {
