@@ -28,6 +28,7 @@ import (
 	"gomx/board"
 	"gomx/initializer"
 	dataio "gomx/io"
+	"gomx/kvstore"
 	"gomx/kvstore/wire"
 	"gomx/launch"
 	"gomx/metric"
@@ -55,6 +56,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// slowWorker is the rank of the worker that the others wait for.
+const slowWorker = 2
+
 // playJob is the program of the job: it trains until it is killed.
 func playJob(ctx context.Context, dir string) error {
 	it, err := digits(600, 20, 1)
@@ -65,7 +69,11 @@ func playJob(ctx context.Context, dir string) error {
 		module.Epochs(1<<20), module.Optimize(optimizer.SGD{LR: 0.05}),
 		module.Init(initializer.Xavier{}), module.Record(filepath.Join(dir, "job")),
 		module.OnBatch(func(*module.BatchEnd) error {
-			time.Sleep(30 * time.Millisecond)
+			pause := 30 * time.Millisecond
+			if job := kvstore.JobOf(ctx); job != nil && job.Rank() == slowWorker {
+				pause = 300 * time.Millisecond
+			}
+			time.Sleep(pause)
 			return nil
 		}))
 }
@@ -341,6 +349,7 @@ func TestBrowser(t *testing.T) {
 	v.curvesPage(d)
 	v.networkPages(d)
 	v.resultPages(d)
+	v.blockPages(runsDir)
 	v.jobPage(server)
 	v.otherScreens()
 	if len(v.faults) > 0 {
@@ -463,6 +472,7 @@ func (v *visitor) networkPages(d *runs.Data) {
 	v.same("document.querySelector('[data-fact=shape]').textContent", "20 × 16 × 6 × 6")
 	v.until("document.querySelector('[data-fact=time]').textContent.includes('forward')")
 	v.findNothing()
+	v.zoomsGraph()
 	v.do(chromedp.SetValue(chromedp.CSS("#by"), "time"))
 	v.run("by.dispatchEvent(new Event('change')); " +
 		"[...document.querySelectorAll('button')].find(b => b.textContent == 'whole graph').click()")
@@ -490,6 +500,25 @@ func (v *visitor) networkPages(d *runs.Data) {
 	v.until(fmt.Sprintf("document.querySelectorAll('#ridges canvas').length == %d",
 		len(d.Histograms)))
 	v.shot("histograms")
+}
+
+// zoomsGraph turns the wheel above the graph: it grows and shrinks.
+func (v *visitor) zoomsGraph() {
+	v.t.Helper()
+	scale := "+document.querySelector('#network > g').getAttribute('transform')" +
+		".match(/scale\\((.*)\\)/)[1]"
+	turn := func(by int) {
+		v.run(fmt.Sprintf("network.dispatchEvent(new WheelEvent('wheel', {deltaY: %d, "+
+			"clientX: 500, clientY: 500, cancelable: true}))", by))
+	}
+	before := eval[float64](v, scale)
+	turn(-300)
+	near := eval[float64](v, scale)
+	turn(600)
+	if far := eval[float64](v, scale); near <= before || far >= before {
+		v.t.Errorf("scale %v, %v after the wheel turned up, %v after it turned down", before, near,
+			far)
+	}
 }
 
 func (v *visitor) resultPages(d *runs.Data) {
@@ -524,6 +553,7 @@ func (v *visitor) jobPage(kill func()) {
 		".replace(/,/g, '')"
 	before := eval[int](v, clock)
 	v.until(fmt.Sprintf("%s > %d", clock, before))
+	v.waitsPicture()
 	kill()
 	v.until("document.querySelector('li[data-kind=takeover]')")
 	text := eval[string](v, "document.querySelector('li[data-kind=takeover]').innerText")
@@ -543,6 +573,27 @@ func (v *visitor) jobPage(kill func()) {
 	// the run's own file has the takeover, too
 	v.page("#/run/job/events", "#events li[data-kind=takeover]")
 	v.shot("job-run-events")
+}
+
+// waitsPicture finds the arrows to the slow worker, and a click on it.
+func (v *visitor) waitsPicture() {
+	v.t.Helper()
+	v.until("document.querySelectorAll('#waits .process').length == 5")
+	arrow := fmt.Sprintf("#waits path[data-to=\"worker %d\"]", slowWorker)
+	v.until(fmt.Sprintf("document.querySelector('%s')", arrow))
+	v.until("document.querySelector('#waits .awaited').dataset.process == 'worker 2'")
+	v.until("[...document.querySelectorAll('#waits path.wait')].every(" +
+		"p => ![...document.querySelectorAll('#waits path.wait')].some(" +
+		"q => q.dataset.from == p.dataset.to && q.dataset.to == p.dataset.from))") // no circle
+	v.until("document.getElementById('waits').getAttribute('aria-label').includes(" +
+		"'waits for worker 2')")
+	v.run("document.querySelector('.waits').scrollIntoView()")
+	v.shot("job-waits")
+	v.click("#waits [data-process=\"worker 0\"]")
+	v.until("document.querySelector('#waits .on').dataset.process == 'worker 0'")
+	v.click("#waits [data-process=\"worker 0\"]")
+	v.until("!document.querySelector('#waits .on')")
+	v.run("scrollTo(0, 0)")
 }
 
 // otherScreens looks at the board in the dark and on a phone.

@@ -1,6 +1,7 @@
 // Running jobs: processes, clocks, waits, traffic, shards and changes.
 import { h, bytes, number, span, palette, css, empty } from "./util.js";
 import { eventList } from "./results.js";
+import { edges, waitsPicture } from "./waits.js";
 
 const past = new Map(); // by job: [{t, clocks: {node: n}, sent: {node: n}}]
 const kept = 300;
@@ -41,7 +42,7 @@ function show(c, j, list) {
   const working = members.filter((m) => m.alive && !m.left && m.node.startsWith("worker")), slow = Math.min(...working.map((m) => m.clock));
   const alive = members.filter((m) => m.alive && !m.left).length, single = shards.filter((s) => !s.in_sync && !s.lost).length, lost = shards.filter((s) => s.lost).length;
   const spread = working.length ? Math.max(...working.map((m) => m.clock)) - slow : 0;
-  const waits = members.filter((m) => m.alive && !m.left && m.waiting >= 0);
+  const waits = edges(members);
   const of = (s) => { const n = j.nodes.find((x) => x.node === s); return n && n.transport || {}; };
   c.text.replaceChildren(
     h("h1", {}, (j.program || []).join(" ") || "Job of " + working.length + " workers", " ", h("span.pill." + (j.over ? "soft" : "good"), {}, j.over ? "over" : "running")), h("p.soft.mono", {}, j.name),
@@ -58,7 +59,8 @@ function show(c, j, list) {
           h("td.num", {}, server ? shards.filter((s) => s.primary === rank).length + " + " + shards.filter((s) => s.backup === rank).length : "–"), h("td.num", {}, number(m.clock)), h("td.num", {}, server || !m.alive ? "–" : m.clock - slow),
           h("td.num", {}, bytes(m.queue)), h("td.num", {}, m.parked), h("td", {}, m.alive && m.waiting >= 0 ? "worker " + m.waiting : "–"), h("td.num", {}, bytes(t.SentBytes ?? t.sent_bytes)), h("td.num", {}, bytes(t.ReceivedBytes ?? t.received_bytes)));
       })))),
-    h("div.card.waits", {}, h("h2", {}, "Who waits for whom"), waits.length ? h("div.shards", {}, waits.map((m) => h("span.shard", {}, m.node + " → worker " + m.waiting))) : h("span.soft", {}, "nobody")),
+    h("div.card.waits", {}, h("h2", {}, "Who waits for whom"), waitsPicture(members, c.chosen, (node) => { c.chosen = node; show(c, j, list); }),
+      waits.length ? h("div.shards", {}, waits.map((e) => h("span.shard", {}, e.from + " → " + e.to))) : h("span.soft", {}, "nobody")),
     shards.length ? h("div.card", {}, h("h2", {}, "Shards: server that leads + server with the second copy"), h("div.shards.all", {}, shards.map((s, i) => h("span.shard" + (s.lost ? ".lost" : s.in_sync ? "" : ".single"), { title: `epoch ${s.epoch}` + (s.in_sync ? "" : ", no second copy in sync") }, `${i}: ${s.primary < 0 ? "–" : s.primary} + ${s.backup < 0 ? "–" : s.backup}${s.in_sync || s.backup < 0 ? "" : "…"}`)))) : "",
     h("div.card.changes", {}, h("h2", {}, "Events"), (j.changes || []).length ? eventList(j.changes) : h("span.soft", {}, "nothing has happened since the beginning")));
 }
