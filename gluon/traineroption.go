@@ -99,8 +99,8 @@ func Order(names ...string) TrainerOption { return func(c *trainerConfig) { c.or
 
 // Record records the steps of the trainer in a folder such as runs/net, which gomx board shows:
 // speed, memory, learning rate, the trace of one step, the events of a job and, with
-// runs.Histograms, parameters and gradients; the graph of the network that gave Params, and the plan
-// of its memory, if it has been hybridized. The program adds the loss and other curves to RunOf
+// runs.Histograms, parameters and gradients; the graph of a hybridized network that gave Params,
+// and the plan of its memory. The program adds the loss and other curves to RunOf
 // the trainer. Close of the trainer ends the run.
 func Record(dir string, opts ...runs.Option) TrainerOption {
 	return func(c *trainerConfig) {

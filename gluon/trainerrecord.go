@@ -67,9 +67,9 @@ func recordStep(t *Trainer, samples int) error {
 	return t.record.Before(t.config.ctx, step+1)
 }
 
-// RecordNet records the graph of a hybridized network and the plan of its memory, with the shapes of
-// its last call. Without such a call, or where the network runs line by line, nothing is recorded: a
-// network that cannot be described is no reason not to train it.
+// RecordNet records the graph of a hybridized network and the plan of its memory, with the shapes
+// of its last call. Without such a call nothing is recorded, and a network without a description
+// is trained as well.
 func RecordNet(r *trainer.Recorder, n *Net) {
 	c := n.compiled()
 	if r == nil || c == nil {

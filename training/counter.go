@@ -10,9 +10,9 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// NewCounter returns a function that shows how many of all things are done, with the remaining time
-// and the memory in use: as a bar on terminals, as a line every ten seconds elsewhere. What names the
-// things, such as pictures. End removes the bar. Both are called by one goroutine at a time.
+// NewCounter returns a function for the progress of a work on things, such as pictures. It shows
+// their count, the remaining time and the memory in use: as a bar on terminals, as a line every ten
+// seconds elsewhere. End removes the bar. Both are called by one goroutine at a time.
 func NewCounter(w io.Writer, what string) (show func(done, all int), end func()) {
 	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		return barCounter(w, what)

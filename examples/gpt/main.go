@@ -25,7 +25,7 @@ import (
 	"gomx/optimizer"
 )
 
-// most is the loss of a text that the network has not read, per letter in nats, at most.
+// most is the greatest loss of unread text, per letter in nats.
 const most = 2.9
 
 // options are the flags.

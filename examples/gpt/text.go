@@ -7,7 +7,7 @@ import (
 	nd "gomx/ndarray"
 )
 
-// read returns the contents of files one behind the other, without names those of the manual.
+// read joins the contents of files, by default the pages of the manual.
 func read(names []string) (text []byte, err error) {
 	if len(names) == 0 {
 		if names, err = filepath.Glob(filepath.Join("docs", "*.md")); err != nil {

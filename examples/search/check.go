@@ -8,10 +8,10 @@ import (
 	"gomx/gluon/embed"
 )
 
-// least is the share of the questions that a paragraph of the right page must answer.
+// least is the least share of questions with an answer from the right page.
 const least = 0.8
 
-// questions are asked in other words than those of the pages that answer them.
+// questions and the pages with their answers, in other words.
 var questions = map[string]string{
 	"How do I continue training after the process was killed?": "resume.md",
 	"calibrate a network and compute with 8-bit integers":      "quantization.md",

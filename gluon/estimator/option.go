@@ -228,8 +228,9 @@ func Speedometer(w io.Writer, every int) Option {
 
 // Record records the training in a folder such as runs/net, which gomx board shows: scores, speed,
 // memory and learning rate of every batch, scores of epochs, the trace of one step, the events of a
-// job, and a confusion matrix if a metric is or has one. The network's graph and the plan of its memory
-// are recorded if it has been hybridized. Options of package runs add histograms, files for TensorBoard, and hyper-parameters.
+// job, and a confusion matrix if a metric is or has one; the graph of a hybridized network and the
+// plan of its memory. Options of package runs add histograms, files for TensorBoard, and
+// hyper-parameters.
 // Resume continues the run. In a job each worker has a file of its own in the folder.
 func Record(dir string, opts ...runs.Option) Option {
 	return func(c *config) {

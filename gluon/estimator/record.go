@@ -27,8 +27,8 @@ func (f *fitting) openRecord() (err error) {
 // before prepares the record of the next batch.
 func (f *fitting) before() error { return f.log.Record.Before(f.ctx, f.place.Done+1) }
 
-// recorded completes the record of a batch: its trace, its histograms and, once, the graph and the plan
-// of its memory.
+// recorded completes the record of a batch: its trace, its histograms and, once, the network's
+// graph with the plan of its memory.
 func (f *fitting) recorded() error {
 	rec, step := f.log.Record, f.log.Step.Number
 	if rec == nil {

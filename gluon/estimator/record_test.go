@@ -48,7 +48,8 @@ func TestRecord(t *testing.T) {
 			t.Errorf("curve %s: %+v, want %d points", name, c, points)
 		}
 	}
-	if d.Graph == nil || d.Memory == nil || len(d.Memory.Blocks) == 0 || d.Timeline == nil || len(d.Histograms["gradient/0.weight"]) != 2 ||
+	if d.Graph == nil || d.Memory == nil || len(d.Memory.Blocks) == 0 || d.Timeline == nil ||
+		len(d.Histograms["gradient/0.weight"]) != 2 ||
 		!d.Ended || len(d.Begins) != 2 || d.Begins[1].Step != 10 {
 		t.Errorf("graph %v, memory %+v, trace %v, histograms of %d arrays, ended %v, begins %+v",
 			d.Graph != nil, d.Memory, d.Timeline != nil, len(d.Histograms), d.Ended, d.Begins)
