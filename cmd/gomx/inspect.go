@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -156,6 +157,9 @@ func inspectONNX(out io.Writer, path, form string) error {
 	for _, domain := range slices.Sorted(maps.Keys(about.Opsets)) {
 		fmt.Fprintf(w, "operator set\t%s\t%d\n", domain, about.Opsets[domain])
 	}
+	for _, name := range slices.Sorted(maps.Keys(about.Metadata)) {
+		fmt.Fprintf(w, "metadata\t%s\t%s\n", name, short(about.Metadata[name]))
+	}
 	for _, list := range []struct {
 		kind  string
 		ports []onnx.Port
@@ -178,6 +182,15 @@ func inspectONNX(out io.Writer, path, form string) error {
 	}
 	fmt.Fprintf(w, "%d parameters, %d bytes\n", len(about.Parameters), total)
 	return w.Flush()
+}
+
+// short returns a text as one quoted line of at most 60 characters, and says how many it has.
+func short(text string) string {
+	r := []rune(text)
+	if len(r) <= 60 {
+		return strconv.Quote(text)
+	}
+	return fmt.Sprintf("%q… of %d characters", string(r[:50]), len(r))
 }
 
 // table prints rows in columns.

@@ -43,24 +43,3 @@ func (w *writer) write(n int) (lines, digits *nd.Array) {
 	}
 	return nd.FromSlice(x, n, 1, height, width), nd.FromSlice(y, n, longest)
 }
-
-// distance is the number of digits to insert, remove or replace to make b of a.
-func distance(a, b []float32) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, y := range b {
-			cost := diagonal
-			if x != y {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -116,7 +116,7 @@ func score(net *gluon.Net, w *writer, lines int) (float64, error) {
 		for n < longest && line[n] >= 0 {
 			n++
 		}
-		edits, all = edits+distance(read(classes, i, lines), line[:n]), all+n
+		edits, all = edits+images.Distance(read(classes, i, lines), line[:n]), all+n
 	}
 	return 1 - float64(edits)/float64(all), nil
 }

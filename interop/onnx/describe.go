@@ -48,12 +48,15 @@ type About struct {
 	// Operators has the number of nodes by operator, also those of inner graphs and of functions.
 	Operators  map[string]int `json:"operators"`
 	Parameters []Parameter    `json:"parameters"` // initializers of the outermost graph
+	// Metadata are the texts that the program wrote beside the graph, such as a list of labels.
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 // About describes the file without an import.
 func (f *File) About() About {
 	g := f.model.GetGraph()
 	a := About{Opsets: map[string]int{}, Operators: map[string]int{}, Inputs: f.Inputs(),
+		Metadata: f.Metadata(),
 		Producer: strings.TrimSpace(f.model.GetProducerName() + " " +
 			f.model.GetProducerVersion())}
 	maps.Copy(a.Opsets, f.versions)
@@ -78,6 +81,19 @@ func (f *File) About() About {
 		a.Parameters = append(a.Parameters, p)
 	}
 	return a
+}
+
+// Metadata returns the texts that a program wrote beside the graph, by name: labels, characters, or a
+// license. It is nil if there are none. Where a name is twice in the file, the last text counts.
+func (f *File) Metadata() map[string]string {
+	var texts map[string]string
+	for _, p := range f.model.GetMetadataProps() {
+		if texts == nil {
+			texts = map[string]string{}
+		}
+		texts[p.GetKey()] = p.GetValue()
+	}
+	return texts
 }
 
 // Inputs describes the inputs that have no initializer, in the model's order.

@@ -2,12 +2,18 @@ package onnx_test
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"gomx/device"
 	"gomx/dtype"
 	"gomx/interop/onnx"
+	"gomx/interop/onnx/internal/onnxpb"
 	nd "gomx/ndarray"
 )
 
@@ -45,6 +51,31 @@ func TestAbout(t *testing.T) {
 	}
 	if got := f.About().Operators; got["If"] != 1 || len(got) < 3 {
 		t.Errorf("operators %v, want If and those of its branches", got)
+	}
+}
+
+// TestMetadata reads texts beside the graph, one of them twice.
+func TestMetadata(t *testing.T) {
+	m := &onnxpb.ModelProto{IrVersion: proto.Int64(8), Graph: &onnxpb.GraphProto{}}
+	for _, p := range [][2]string{{"character", "a"}, {"license", ""}, {"character", "a\nb\n京"}} {
+		m.MetadataProps = append(m.MetadataProps, &onnxpb.StringStringEntryProto{
+			Key: proto.String(p[0]), Value: proto.String(p[1])})
+	}
+	data, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := onnx.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"character": "a\nb\n京", "license": ""}
+	if got := f.About().Metadata; !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
