@@ -6,8 +6,9 @@ import (
 	sym "gomx/symbol"
 )
 
-// quantRows compute with quantized numbers. They are composed of floating-point operators; results
-// are the same as long as sums are below 2^24.
+// quantRows compute with quantized numbers. Products with constant weights use gomx's quantized
+// operators, all else is composed of floating-point operators; results are the same as long as sums
+// are below 2^24.
 var quantRows = map[string]row{
 	"QuantizeLinear": {2, quantizeLinear}, "DequantizeLinear": {2, dequantizeLinear},
 	"DynamicQuantizeLinear": {1, dynamicQuantize}, "MatMulInteger": {2, matMulInteger},
@@ -165,8 +166,20 @@ func shifted(c *call, i, zero int, column bool) *sym.Symbol {
 func whole32(s *sym.Symbol) *sym.Symbol { return cast(sym.Rint(s), dtype.Int32) }
 
 func matMulInteger(c *call) []*sym.Symbol {
-	s := c.matMul(shifted(c, 0, 2, false), c.in[0].shape, shifted(c, 1, 3, true), c.in[1].shape)
+	s := integerMatMul(c, 0, 2, 1, 3)
+	if c.err != nil {
+		return nil
+	}
 	return out(whole32(s))
+}
+
+// integerMatMul multiplies the matrices at two inputs less their zero points.
+func integerMatMul(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
+	if s := kernelMatMul(c, i, zeroI, k, zeroK); s != nil || c.err != nil {
+		return s
+	}
+	return c.matMul(shifted(c, i, zeroI, false), c.in[i].shape, shifted(c, k, zeroK, true),
+		c.in[k].shape)
 }
 
 // qLinearMatMul has the inputs a, scale, zero, b, scale, zero, scale and zero of the result.
@@ -179,7 +192,10 @@ func qLinearMatMul(c *call) []*sym.Symbol {
 	one := func(i int) *sym.Symbol {
 		return c.reshape(cast(c.x(i), dtype.Float32), dtype.Shape{1})
 	}
-	s := c.matMul(shifted(c, 0, 2, false), c.in[0].shape, shifted(c, 3, 5, true), c.in[3].shape)
+	s := integerMatMul(c, 0, 2, 3, 5)
+	if c.err != nil {
+		return nil
+	}
 	s = sym.BroadcastMul(s, sym.BroadcastMul(one(1), one(4)))
 	return out(quantized(c, s, one(6), one(7), c.in[7].typ))
 }
@@ -196,6 +212,9 @@ func integerConv(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
 		return nil
 	}
 	auto(c, &w, data[2:])
+	if s := kernelConv(c, i, zeroI, k, zeroK, w); s != nil || c.err != nil {
+		return s
+	}
 	x, y := shifted(c, i, zeroI, true), cast(c.x(k), dtype.Float32)
 	if c.has(zeroK) {
 		z := c.reshape(cast(c.x(zeroK), dtype.Float32), dtype.Shape{c.in[zeroK].size()})
