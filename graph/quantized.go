@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/nn"
@@ -189,6 +191,9 @@ func (q *quantizer) rule(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 			return r.joined(quant.FusedProduct.Op, p, in[0].Node, n, in[0].Node.In...)
 		}
 	}
+	if n.Op == prim.PlusScalar.Op {
+		return q.moved(n, in[0])
+	}
 	if n.Op != prim.BroadcastAdd.Op || !r.only(in[0]) || in[0].Node.Op != prim.BroadcastMul.Op ||
 		!together(in[0].Node, n) {
 		return op.Entry{}
@@ -216,6 +221,22 @@ func (q *quantizer) rule(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	}
 	return r.joined(quant.FusedProduct.Op, p, product, n, product.In[0], product.In[1], mul.In[1],
 		in[1])
+}
+
+// moved adds a number to the offsets of a fused product that n alone reads, as it stands before a
+// quantization with a zero point.
+func (q *quantizer) moved(n *op.Node, e op.Entry) op.Entry {
+	p, ok := q.product(e, n)
+	if !ok || p.ReLU {
+		return op.Entry{}
+	}
+	in := slices.Clone(e.Node.In)
+	last := len(in) - 1
+	m := prim.PlusScalar.Node(n.Params.(prim.ScalarParams), in[last])
+	m.Name = n.Name + "_offset"
+	q.facts.copy(m.Entry(0), in[last])
+	in[last] = m.Entry(0)
+	return q.joined(quant.FusedProduct.Op, p, e.Node, n, in...)
 }
 
 // sums finds the product whose sums e has as float32, for n alone.

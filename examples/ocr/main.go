@@ -48,7 +48,8 @@ func run(ctx context.Context, folder string, checking bool, files []string) erro
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		for _, l := range lines {
-			fmt.Printf("%s\t(%d, %d) %d×%d\t%s\n", file, l.at.X, l.at.Y, l.at.Width, l.at.Height, l.text)
+			fmt.Printf("%s\t(%d, %d) %d×%d\t%s\n", file, l.at.X, l.at.Y, l.at.Width, l.at.Height,
+				l.text)
 		}
 	}
 	return nil

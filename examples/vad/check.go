@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	least = 0.95  // share of the windows that must be judged as their loudness says
+	least = 0.95  // least share of windows judged as their loudness says
 	hiss  = 0.002 // standard deviation of the noise around sounds
 
-	threshold = 0.2 // least loudness of windows that must be found
-	edge      = 6   // windows beside those that are not judged
+	threshold = 0.2 // least loudness of windows of speech
+	edge      = 6   // windows beside loud windows, without a judgement
 )
 
-// check compares the speech that the detector finds in the sounds of a folder with their loudness.
-// Sounds whose name begins with Noise hold no speech.
+// check compares the speech found in the sounds of a folder with their loudness.
+// Sounds named Noise… hold no speech.
 func (d *detector) check(ctx context.Context, folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.wav"))
 	if err == nil && len(files) < 2 {
@@ -55,8 +55,8 @@ func (d *detector) check(ctx context.Context, folder string) error {
 	return nil
 }
 
-// compare counts the windows that are judged right, and those that can be judged: the loud ones are
-// speech, if the sound is; the quiet ones are not. The sound stands between seconds of noise.
+// compare counts the windows judged right, and all judged windows. Loud windows are speech, if the
+// sound is; quiet windows are not. The sound stands between seconds of noise.
 func (d *detector) compare(ctx context.Context, samples []float32, speech bool) (right, all int,
 	err error) {
 	r := rand.New(rand.NewPCG(1, 0))

@@ -1,10 +1,10 @@
-// Vad prints the times at which somebody speaks in sounds. The model is silero-vad in ONNX's format,
-// which `make onnx-wheels` installs:
+// Vad prints the times of speech in sounds. The model is silero-vad in ONNX's format; the command
+// `make onnx-models` installs it:
 //
 //	vad -model silero_vad.onnx hello.wav
 //
-// With -check it hides the sounds of a folder, such as those of Debian's package alsa-utils, between
-// seconds of noise, and compares the windows that the model takes for speech with the loud ones.
+// With -check it hides the sounds of a folder, for example of Debian's package alsa-utils, in
+// seconds of noise, and compares the model's windows of speech with the loud windows.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	rate   = 16000 // samples in a second
 	window = 512   // new samples of a call
-	before = 64    // samples of the window before, which the model reads too
+	before = 64    // samples of the window before, read by the model too
 )
 
 func main() {
@@ -109,7 +109,7 @@ func (d *detector) probabilities(ctx context.Context, samples []float32) ([]floa
 // span is a time of speech: windows from begin, without end.
 type span struct{ begin, end int }
 
-// seconds returns the time at which a window begins.
+// seconds returns the time of the begin of a window.
 func (span) seconds(w int) float64 { return float64(w) * window / rate }
 
 // spans returns the times of speech: they begin at a probability of 0.5 and last until it has been

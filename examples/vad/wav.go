@@ -51,8 +51,8 @@ func decodeWAV(data []byte) (*sound, error) {
 // lobes is the number of zeros of the filter of resample on each side.
 const lobes = 16
 
-// resample returns the sound at another rate, by a sinc under a Hann window that stops frequencies
-// above half of the lower rate.
+// resample returns the sound at another rate, by a sinc under a Hann window without the
+// frequencies above half of the lower rate.
 func (s *sound) resample(rate int) *sound {
 	if s.rate == rate {
 		return s

@@ -32,6 +32,8 @@ type call struct {
 	scalar  bool         // outputs of shape (1) are ONNX's scalars
 	direct  []*value     // outputs that exist already: of constants and branches
 	format  *file.Format // format of the outputs; nil: gomx has their type
+	coding  *coding      // of the first output; nil: none
+	before  *sym.Symbol  // numbers that the first output holds as integers; nil: not known
 }
 
 // fail keeps the first error.
@@ -282,6 +284,12 @@ func (c *call) finish(outs []*sym.Symbol) error {
 		}
 		if c.format != nil {
 			v.format = c.format
+		}
+		if i == 0 && c.coding != nil {
+			v.coding = c.coding
+		}
+		if i == 0 && c.before != nil {
+			v.real = c.before
 		}
 		c.scope.values[name] = &v
 	}

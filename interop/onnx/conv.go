@@ -109,6 +109,9 @@ func conv(c *call) []*sym.Symbol {
 		return nil
 	}
 	auto(c, &w, data[2:])
+	if s := codedConv(c, w); s != nil || c.err != nil {
+		return out(s)
+	}
 	s := padded(c, c.x(0), &w, 0)
 	p := sym.ConvolutionParams{Kernel: w.kernel, Stride: w.stride, Dilate: w.dilation,
 		Pad: w.before, NumFilter: weight[0], NumGroup: c.num("group", 1), NoBias: !c.has(2)}

@@ -157,7 +157,7 @@ func (o *operand) total(c *call, x *sym.Symbol, p *sym.ConvolutionParams) *sym.S
 }
 
 // optional returns an input, nil if it is not given.
-func (c *call) optional(i int) *value {
+func optional(c *call, i int) *value {
 	if !c.has(i) {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (c *call) optional(i int) *value {
 }
 
 // bytesProduct reports whether kernels of integers take the data at an input with a zero point.
-func (c *call) bytesProduct(i, zero int) bool {
+func bytesProduct(c *call, i, zero int) bool {
 	return c.in[i].typ == dtype.Uint8 && (!c.has(zero) || c.in[zero].size() == 1) &&
 		c.in[i].size() > 0
 }
@@ -174,11 +174,11 @@ func (c *call) bytesProduct(i, zero int) bool {
 // points, by kernels of integers: sums as float32. It is nil where they do not take the operands.
 func kernelMatMul(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
 	x, w := c.in[i], c.in[k]
-	if !c.bytesProduct(i, zeroI) || x.rank() < 2 || w.rank() != 2 ||
+	if !bytesProduct(c, i, zeroI) || x.rank() < 2 || w.rank() != 2 ||
 		x.shape[x.rank()-1] != w.shape[0] {
 		return nil
 	}
-	o := operandOf(c, w, c.optional(zeroK), true)
+	o := operandOf(c, w, optional(c, zeroK), true)
 	if o == nil {
 		return nil
 	}
@@ -195,10 +195,10 @@ func kernelMatMul(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
 // where they do not take the operands.
 func kernelConv(c *call, i, zeroI, k, zeroK int, w win) *sym.Symbol {
 	x, group := c.in[i], c.num("group", 1)
-	if !c.bytesProduct(i, zeroI) || x.rank() != 4 && x.rank() != 5 {
+	if !bytesProduct(c, i, zeroI) || x.rank() != 4 && x.rank() != 5 {
 		return nil
 	}
-	o := operandOf(c, c.in[k], c.optional(zeroK), false)
+	o := operandOf(c, c.in[k], optional(c, zeroK), false)
 	if o == nil || o.rest != nil && group != 1 {
 		return nil
 	}
@@ -218,16 +218,5 @@ func kernelConv(c *call, i, zeroI, k, zeroK int, w win) *sym.Symbol {
 // weightsIn sums the true weights of each output channel that meet data and not padding: a constant
 // of the shape of one output.
 func (o *operand) weightsIn(c *call, ones *sym.Symbol, p *sym.ConvolutionParams) *sym.Symbol {
-	s := sym.Convolution(ones, *p, sym.With("weight", o.real(c)))
-	if c.fact(s); c.err != nil {
-		return s
-	}
-	arrays, err := c.im.fold(out(s))
-	if err != nil {
-		c.fail("%w", err)
-	}
-	if err != nil || arrays == nil {
-		return s
-	}
-	return c.constant(arrays[0])
+	return folded(c, sym.Convolution(ones, *p, sym.With("weight", o.real(c))))
 }

@@ -11,6 +11,9 @@ import (
 // matrixRows are products of matrices.
 var matrixRows = map[string]row{
 	"MatMul": {2, func(c *call) []*sym.Symbol {
+		if s := codedRows(c, true); s != nil || c.err != nil {
+			return out(s)
+		}
 		return out(c.matMul(c.in[0].s, c.in[0].shape, c.in[1].s, c.in[1].shape))
 	}},
 	"Gemm": {2, gemm},
@@ -71,6 +74,11 @@ func gemm(c *call) []*sym.Symbol {
 	ta, tb := c.num("transA", 0) != 0, c.num("transB", 0) != 0
 	alpha, beta := c.float("alpha", 1), c.float("beta", 1)
 	a, b := c.x(0), c.x(1)
+	if !ta && alpha == 1 && beta == 1 {
+		if s := codedRows(c, !tb); s != nil || c.err != nil {
+			return out(s)
+		}
+	}
 	if tb && !ta && alpha == 1 && beta == 1 && c.has(2) && c.in[2].rank() == 1 &&
 		c.in[2].shape[0] == c.in[1].shape[0] && c.in[0].typ.IsFloat() {
 		return out(sym.FullyConnected(a, sym.FullyConnectedParams{NumHidden: c.in[1].shape[0]},

@@ -98,6 +98,9 @@ func maxPool(c *call) []*sym.Symbol {
 		return maxIndices(c, w, outs)
 	}
 	if w.simple(c, after) {
+		if s := codedMaxPool(c, w); s != nil || c.err != nil {
+			return out(s)
+		}
 		return out(sym.Pooling(c.x(0), w.params("max")))
 	}
 	return out(windows(c, c.x(0), w, outs, after, low, sym.BroadcastMaximum))

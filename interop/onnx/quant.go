@@ -91,6 +91,12 @@ func quantizeLinear(c *call) []*sym.Symbol {
 		c.format = file.FormatOf(int32(code))
 	}
 	axis := c.num("axis", 1)
+	if c.has(2) {
+		t = c.in[2].typ
+	}
+	if s := quantizeByKernel(c, t); s != nil || c.direct != nil {
+		return s
+	}
 	var zero *sym.Symbol
 	if c.has(2) {
 		t, zero = c.in[2].typ, along(c, 2, v.shape, axis)
@@ -109,6 +115,9 @@ func quantizeLinear(c *call) []*sym.Symbol {
 func dequantizeLinear(c *call) []*sym.Symbol {
 	v, axis := c.in[0], c.num("axis", 1)
 	c.scalar = v.rank() == 0
+	if s := dequantized(c); s != nil {
+		return out(s)
+	}
 	x := cast(c.x(0), dtype.Float32)
 	if c.has(2) {
 		x = sym.BroadcastSub(x, along(c, 2, v.shape, axis))

@@ -20,6 +20,8 @@ type value struct {
 	fixed  *nd.Array    // the values, if they are known at import
 	source string       // first input of the model that the values depend on; empty: none is known
 	format *file.Format // format of the elements, which gomx holds in typ; nil: typ itself
+	coding *coding      // integers that the numbers were made of; nil: none are known
+	real   *sym.Symbol  // numbers that integers were made of; nil: not known
 	// A sequence has elements, and neither a symbol nor a shape.
 	sequence bool
 	list     []*value
