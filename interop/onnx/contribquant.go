@@ -20,6 +20,7 @@ var contribQuantRows = map[string]row{
 	"com.microsoft:QLinearAveragePool":       {2, qLinear(channelsSecond(averagePool))},
 	"com.microsoft:QLinearGlobalAveragePool": {2, qLinear(channelsSecond(globalPool("avg")))},
 	"com.microsoft:QLinearConcat":            {1, qLinearConcat},
+	"com.microsoft:QGemm":                    {6, qGemm},
 	"com.microsoft:DynamicQuantizeMatMul":    {3, dynamicMatMul},
 	"com.microsoft:MatMulIntegerToFloat":     {4, matMulToFloat},
 	"com.microsoft:DynamicQuantizeLSTM":      {3, dynamicLSTM},
@@ -100,6 +101,26 @@ func qLinearConcat(c *call) []*sym.Symbol {
 	}
 	s := sym.Concat(parts, sym.ConcatParams{Dim: sym.Some(a)})
 	return requantized(c, s, 0, 1, c.in[2].typ)
+}
+
+// qGemm has the inputs a, scale, zero point, b, scale, zero point, an offset of int32 in steps of the
+// sums, and scale and zero point of the result, without which it is float32.
+func qGemm(c *call) []*sym.Symbol {
+	if c.in[0].rank() != 2 || c.in[3].rank() != 2 {
+		return c.fail("shapes %v and %v, want matrices", c.in[0].shape, c.in[3].shape)
+	}
+	ta, tb := c.num("transA", 0) != 0, c.num("transB", 0) != 0
+	s := sym.Dot(shifted(c, 0, 2, ta), shifted(c, 3, 5, !tb),
+		sym.DotParams{TransposeA: ta, TransposeB: tb})
+	if c.has(6) {
+		s = sym.BroadcastAdd(s, cast(c.x(6), dtype.Float32))
+	}
+	step := c.reshape(cast(c.x(4), dtype.Float32), dtype.Shape{c.in[4].size()})
+	s = times(sym.BroadcastMul(s, sym.BroadcastMul(oneNumber(c, 1), step)), c.float("alpha", 1))
+	if !c.has(7) {
+		return out(s)
+	}
+	return requantized(c, s, 7, 8, c.in[0].typ)
 }
 
 // integerProduct multiplies two arrays of integers less their zero points. The scale of the second

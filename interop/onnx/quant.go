@@ -191,15 +191,18 @@ func integerMatMul(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
 		c.in[k].shape)
 }
 
-// qLinearMatMul has the inputs a, scale, zero, b, scale, zero, scale and zero of the result.
+// qLinearMatMul has the inputs a, scale, zero, b, scale, zero, scale and zero of the result. Scale and
+// zero point of b may be one for each of its columns.
 func qLinearMatMul(c *call) []*sym.Symbol {
+	columns := c.in[3].shape[max(c.in[3].rank(), 1)-1:]
 	for _, i := range []int{1, 2, 4, 5, 6, 7} {
-		if c.in[i].size() != 1 {
-			return c.fail("input %d of shape %v, want one number", i, c.in[i].shape)
+		v := c.in[i]
+		if v.size() != 1 && !((i == 4 || i == 5) && v.shape.Equal(columns)) {
+			return c.fail("input %d of shape %v, want one number", i, v.shape)
 		}
 	}
 	one := func(i int) *sym.Symbol {
-		return c.reshape(cast(c.x(i), dtype.Float32), dtype.Shape{1})
+		return c.reshape(cast(c.x(i), dtype.Float32), dtype.Shape{c.in[i].size()})
 	}
 	s := integerMatMul(c, 0, 2, 3, 5)
 	if c.err != nil {
