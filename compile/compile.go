@@ -102,6 +102,8 @@ type Target struct {
 	// Runner makes programs of graphs inside operators ready to run, which is the work of an
 	// executor. Nil: kernels compute these graphs node by node.
 	Runner func(b *Body) *op.Body
+	// Whole makes the forward and the backward part one segment each on queues, for recordings.
+	Whole bool
 }
 
 // onHost reports whether everything runs on processors.

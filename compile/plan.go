@@ -42,6 +42,7 @@ func plan(u *Unit) (err error) {
 	p := u.prog
 	pl := &planner{u: u, p: p}
 	pl.list()
+	pl.hold()
 	m := &p.Memory
 	m.Buffers, m.BufferOf, m.Separate = pl.buffers, pl.bufferOf, u.opt.Spread != nil
 	u.draft.scratch = pl.scratchOf
@@ -100,6 +101,27 @@ func (pl *planner) list() {
 			pl.buffers = append(pl.buffers, memplan.Buffer{Bytes: int64(s.Kernel.Scratch),
 				Start: s.Index, End: s.Index,
 				Name: s.Node.Name + " scratch", Kind: memplan.Scratch, Lane: pl.roomOf(s.Node)})
+		}
+	}
+}
+
+// hold lets the outputs of kernels that say so live until their segments end.
+func (pl *planner) hold() {
+	p := pl.p
+	for k := range p.Segments {
+		seg := &p.Segments[k]
+		end := p.Steps[seg.To-1].Index
+		for i := seg.From; i < seg.To; i++ {
+			s := &p.Steps[i]
+			if !s.Kernel.Holds {
+				continue
+			}
+			from, to := p.Graph.Out(s.Index)
+			for e := from; e < to; e++ {
+				if b, ok := pl.bufferOf[p.Memory.Store.Root[e]]; ok {
+					pl.buffers[b].End = max(pl.buffers[b].End, end)
+				}
+			}
 		}
 	}
 }

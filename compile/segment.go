@@ -20,6 +20,9 @@ const maxSegment = 16
 // can be sent on before the first layer's backward has run, and the first layer can start before
 // the last weight has arrived.
 //
+// With Target.Whole, segments on queues end for none of these reasons but the lane and the two
+// parts: a queue works in order anyway, and a long segment is one recording.
+//
 // Steps that make kept forms of parameters come first in inference and have segments of their own,
 // which are pushed only when a parameter has changed.
 func cut(u *Unit) {
@@ -72,10 +75,12 @@ func (c *cutter) visit(i int) {
 	if c.u.crosses(s) {
 		c.flush(i)
 	}
-	if s.Index < forward && c.readsNewParam(s) || i-c.from >= maxSegment || c.u.opt.Single {
+	whole := c.u.opt.Target.Whole && c.u.laneOf(s.Node).Queued()
+	if c.u.opt.Single || !whole && (s.Index < forward && c.readsNewParam(s) ||
+		i-c.from >= maxSegment) {
 		c.flush(i)
 	}
-	if s.Index >= forward && p.writesSlot(s) {
+	if s.Index >= forward && p.writesSlot(s) && !whole {
 		c.flush(i + 1)
 	}
 }

@@ -23,17 +23,26 @@ const Beside = 3
 
 // Recorder is an optional interface of a Queue: it records work and repeats it at little cost.
 type Recorder interface {
-	// Record calls work, whose commands the queue records instead of running them. The Recording is
+	// Record calls work, whose commands the queue records instead of running them. The random
+	// numbers of work count from seed on, and those of a replay from the replay's. The Recording is
 	// nil if a command cannot be recorded or the recording would not save time; the caller must
 	// then call work again outside Record. The error is work's.
-	Record(work func() error) (Recording, error)
+	Record(seed uint64, work func() error) (Recording, error)
 }
 
 // Recording is recorded work of a queue. It is released when it is unreachable. Only the goroutine
 // that puts work on the queue may use it.
 type Recording interface {
-	// Replay puts the work on the queue again, with the addresses and numbers of the recording.
-	Replay() error
+	// Replay puts the work on the queue again, with the addresses and numbers of the recording, but
+	// for the random numbers.
+	Replay(seed uint64) error
+}
+
+// Gatherer is an optional interface of a Queue: it joins kernels of one kind.
+type Gatherer interface {
+	// Gather calls work, whose kernels do not read each other's results: the queue may run them in
+	// another order, and several of one kind as one. The error is work's or the queue's.
+	Gather(work func() error) error
 }
 
 // Queue is a queue of work for a device. The device runs the work in order and asynchronously to

@@ -58,8 +58,9 @@ type Config struct {
 	// Streams is the number of queues of a device, at most 4, that branches of the graph run on
 	// side by side, where the device has queues. Results are the same. 0 and 1: one.
 	Streams int
-	// Replay lets a device record the kernels of a segment and launch all of them at once in later
-	// runs, where the device can do that and addresses have not changed.
+	// Replay lets a device record the kernels of the forward part and of the backward part and
+	// launch each part at once in later runs, where the device can do that and addresses have not
+	// changed.
 	Replay bool
 	// Guard makes every operator check its outputs for NaN and infinity: the first one found is an
 	// error that names the operator. It costs one pass over all values. An independent verifier

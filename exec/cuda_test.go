@@ -198,6 +198,36 @@ func TestCUDAReplay(t *testing.T) {
 	}
 }
 
+// TestCUDAReplayDraws records dropout: replays draw the numbers that runs without recordings draw,
+// others in each run.
+func TestCUDAReplayDraws(t *testing.T) {
+	needGPU(t)
+	x, y := sym.Var("x"), sym.Var("y")
+	h := sym.Dropout(sym.PlusScalar(sym.Abs(x), sym.ScalarParams{Scalar: 1}),
+		sym.DropoutParams{P: sym.Some(0.5)})
+	ones := sym.Dropout(sym.PlusScalar(sym.MulScalar(y, sym.ScalarParams{}),
+		sym.ScalarParams{Scalar: 1}), sym.DropoutParams{P: sym.Some(0.25)})
+	net := sym.Group(sym.Dot(h, y, sym.DotParams{}), h, ones)
+	var masks [][]float32
+	for _, steps := range []int{4, 5, 6} {
+		c := sym.BindConfig{Device: device.CUDA(0), Seed: 3}
+		want, apart := stepOn(t, net, c, steps)
+		c.Replay = true
+		got, joined := stepOn(t, net, c, steps)
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("step %d changes with recordings", steps)
+		}
+		if joined >= apart || joined > 4 {
+			t.Errorf("%d launches with recordings, %d without, want at most 4: two recordings and "+
+				"their random numbers", joined, apart)
+		}
+		masks = append(masks, got[2])
+	}
+	if slices.Equal(masks[0], masks[1]) || slices.Equal(masks[1], masks[2]) {
+		t.Error("steps drop the same elements")
+	}
+}
+
 // TestCUDAReplayFollows feeds other arrays from run to run, for a while the same: what was recorded
 // must not be replayed on the wrong memory.
 func TestCUDAReplayFollows(t *testing.T) {

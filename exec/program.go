@@ -44,6 +44,7 @@ func (ex *Executor) options(m mode, single bool) compile.Options {
 		Recompute: c.Recompute, Streams: c.streams(), NoFusion: c.NoFusion ||
 			c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
 		Grads: map[string]op.Req{}, Target: target(train)}
+	o.Target.Whole = c.Replay
 	o.Target.Wide = device.AllProducts &^ c.Products.Or(device.AllProducts)
 	for name := range ex.Grads {
 		o.Grads[name] = ex.req(name)

@@ -15,6 +15,7 @@ import (
 type record struct {
 	recording device.Recording
 	at        []unsafe.Pointer // addresses of the last time
+	key       uint64           // of the random numbers of the last time
 	known     bool             // at holds the addresses of a run
 	changes   int              // how often an address has changed after a recording
 	off       bool             // it is not worth it
@@ -43,7 +44,7 @@ func (sr *segmentRun) issue(q device.Queue) error {
 		return sr.run(q)
 	}
 	if rec.recording == nil {
-		made, err := recorder.Record(func() error { return sr.run(q) })
+		made, err := recorder.Record(sr.r.drawsFrom(), func() error { return sr.run(q) })
 		if err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (sr *segmentRun) issue(q device.Queue) error {
 		}
 		rec.recording = made
 	}
-	return rec.recording.Replay()
+	return rec.recording.Replay(sr.r.drawsFrom())
 }
 
 // compare stores the addresses of a run and reports whether they equal the addresses of the run
@@ -70,6 +71,9 @@ func (rec *record) compare(sr *segmentRun) bool {
 	}
 	for _, base := range b.bases {
 		note(base)
+	}
+	if seed := sr.r.seed.Key; seed != rec.key {
+		rec.key, same = seed, false
 	}
 	seg := sr.segment()
 	for i := seg.From; i < seg.To; i++ {
@@ -98,14 +102,22 @@ func (b *bound) newRecords() []record {
 	return list
 }
 
-// repeats reports whether a segment does the same thing in every run: it draws no random numbers
-// and runs on a queue.
+// drawsFrom returns the number from which the random numbers of a run count.
+func (r *run) drawsFrom() uint64 {
+	if r.b.ex.config.lent == nil {
+		return r.number << 32
+	}
+	return r.seed.Counter
+}
+
+// repeats reports whether a segment does the same thing in every run, but for random numbers that a
+// recording draws anew: it runs on a queue.
 func (p *program) repeats(seg *compile.Segment) bool {
 	kernels := 0
 	for i := seg.From; i < seg.To; i++ {
 		if s := &p.Steps[i]; !s.Skip {
 			kernels++
-			if s.Node.Op.Random {
+			if s.Node.Op.Random && !s.Kernel.Redraws {
 				return false
 			}
 		}

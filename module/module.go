@@ -83,8 +83,9 @@ func Group2Ctx(devices map[string]device.Device) Option {
 // Results are the same.
 func Streams(n int) Option { return func(c *config) { c.streams = n } }
 
-// Replay lets a GPU record the kernels of a part of the network and launch them all at once from
-// then on, which takes less of the processor. Results are the same.
+// Replay lets a GPU record the kernels of the forward part and of the backward part and launch each
+// part at once from then on, which takes less of the processor. Results are the same. A store of
+// several processes gets the gradients when the whole backward part is done.
 func Replay() Option { return func(c *config) { c.replay = true } }
 
 // New returns a module for a symbol. Mistakes in the symbol are reported by Bind.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	nd "gomx/ndarray"
+	ops "gomx/op/update"
 )
 
 func Example() {
@@ -70,4 +71,23 @@ func ExampleConcat() {
 	// <Array 2 cpu(0)>
 	// [1. 1.]
 	// <Array 2 cpu(0)>
+}
+
+func ExampleBulk() {
+	var b nd.Bulk
+	weights := []*nd.Array{nd.Ones(nd.Shape{2}), nd.Ones(nd.Shape{3})}
+	for i, w := range weights {
+		g := nd.Full(float64(i+1), w.Shape())
+		if err := b.InvokeInto(ops.SGDUpdate.Op, ops.SGDUpdateParams{LR: 0.25},
+			[]*nd.Array{w, g}, []*nd.Array{w}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	b.Push()
+	for _, w := range weights {
+		fmt.Println(w.Float32s())
+	}
+	// Output:
+	// [0.75 0.75] <nil>
+	// [0.5 0.5 0.5] <nil>
 }

@@ -118,6 +118,10 @@ type Prepared struct {
 	// Elem describes the function of a kernel that treats elements one by one, in the terms of its
 	// device; nil when there is no description. Kernels of chains are made of it.
 	Elem any
+	// work on a queue reads the outputs until the end of the segment
+	Holds bool
+	// a recording of the kernel draws other random numbers in each replay
+	Redraws bool
 	// the implementations that a library has chosen, in the order of their calls; nil: no library
 	// is called
 	Impls []string

@@ -65,6 +65,9 @@ func (Adam) Name() string { return "adam" }
 // Name returns adamw.
 func (AdamW) Name() string { return "adamw" }
 
+func (Adam) joins()  {}
+func (AdamW) joins() {}
+
 // Name returns adamax.
 func (Adamax) Name() string { return "adamax" }
 
@@ -112,13 +115,10 @@ func (o AdamW) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	if !o.NoBiasCorrection {
 		rate = math.Sqrt(bias(b2, s.Count)) / bias(b1, s.Count)
 	}
-	rescale := nd.Full(s.Rescale, nd.Shape{1}, nd.As(w.DType()), nd.On(w.Device()),
-		nd.Using(w.Engine()))
-	defer rescale.Close()
 	start(s, update.AdamWUpdate, update.AdamWUpdateParams{LR: rate, Eta: s.LR, Beta1: op.Some(b1),
 		Beta2: op.Some(b2), Epsilon: op.Some(o.Epsilon.Or(1e-6)), WD: s.WD,
 		ClipGradient: op.Some(s.Clip), LazyUpdate: o.LazyUpdate}, w, g,
-		append(state[:2:2], rescale))
+		append(state[:2:2], s.factor.of(s.Rescale, w)))
 }
 
 // Update changes w and state by the gradient.

@@ -59,6 +59,7 @@ type Step struct {
 	half       *nd.Array
 	sum        *nd.Array // sum of the gradients of an incomplete batch (LBSGD)
 	collecting bool      // sum is in use
+	factor     *factor   // the factor of gradients as an array
 	last       started
 }
 
@@ -68,7 +69,12 @@ type started struct {
 	params any // parameters of the operator
 	in     []*nd.Array
 	out    [1]*nd.Array
+	bulk   *nd.Bulk // takes the operator of the step; nil: it starts at once
 }
+
+// joins marks optimizers whose steps are one operator each, which start together with the steps of
+// other parameters.
+type joins interface{ joins() }
 
 // Memory holds numbers that an optimizer keeps from step to step, initially zeros.
 type Memory [2]float64

@@ -63,6 +63,10 @@ func (o Ftrl) Settings() Settings {
 // Settings returns the parameters that all optimizers have.
 func (o FTML) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 
+func (RMSProp) joins() {}
+func (Ftrl) joins()    {}
+func (FTML) joins()    {}
+
 // State returns the running mean of squared gradients; when centred also the running mean of
 // gradients, and the last step.
 func (o RMSProp) State(w *nd.Array) []*nd.Array {

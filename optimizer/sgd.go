@@ -43,6 +43,10 @@ func (NAG) Name() string { return "nag" }
 // Name returns signum.
 func (Signum) Name() string { return "signum" }
 
+func (SGD) joins()    {}
+func (NAG) joins()    {}
+func (Signum) joins() {}
+
 func (SGD) masterLast() {}
 func (NAG) masterLast() {}
 
@@ -101,6 +105,7 @@ func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	}
 	// MXNet updates the weight in place and then adds the decay of the new weight, not of the old
 	// one, to the momentum. The momentum is corrected, so that runs continue MXNet's exactly.
+	s.last.bulk = nil
 	nd.Scope(func(sc *nd.Scoped) {
 		old := sc.Own(w.Copy())
 		start(s, update.NAGMomUpdate, p, w, g, state)

@@ -17,7 +17,11 @@ func start[P comparable](s *Step, h op.Handle[P], p P, w, g *nd.Array, state []*
 	}
 	s.last.in = append(append(s.last.in[:0], w, g), state...)
 	s.last.out[0] = w
-	if err := nd.InvokeInto(h.Op, s.last.params, s.last.in, s.last.out[:]); err != nil {
+	invoke := nd.InvokeInto
+	if s.last.bulk != nil {
+		invoke = s.last.bulk.InvokeInto
+	}
+	if err := invoke(h.Op, s.last.params, s.last.in, s.last.out[:]); err != nil {
 		panic(err)
 	}
 }

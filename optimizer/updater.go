@@ -25,6 +25,9 @@ type Updater struct {
 	updates int                // largest number of updates of any parameter
 	rate    op.Opt[float64]    // learning rate of SetLR
 	slots   map[int]*slot      // by index
+	factor  factor
+	bulk    nd.Bulk
+	joining bool // steps go into bulk
 }
 
 // slot is the updater's state of one parameter.
@@ -218,6 +221,7 @@ func (u *Updater) slot(i int) *slot {
 	if s == nil {
 		s = &slot{count: u.set.BeginUpdate}
 		s.step.Index, s.step.Own, s.step.Shared = i, &s.own, &u.shared
+		s.step.factor = &u.factor
 		if i < len(u.names) {
 			s.step.Name = u.names[i]
 		}
@@ -249,7 +253,10 @@ func (u *Updater) Update(i int, weight, grad *nd.Array) (err error) {
 		op.Notice("optimizer %s has no step by rows: a row_sparse gradient changes all rows",
 			u.opt.Name())
 	}
-	s.step.half = nil
+	s.step.half, s.step.last.bulk = nil, nil
+	if _, one := u.opt.(joins); one && u.joining {
+		s.step.last.bulk = &u.bulk
+	}
 	u.opt.Update(&s.step, weight, grad, s.state)
 	return nil
 }
@@ -320,7 +327,7 @@ func (u *Updater) updateMixed(s *slot, weight, grad *nd.Array) {
 		n := len(s.state) - 1
 		master, own = s.state[n], s.state[:n]
 	}
-	s.step.half = weight
+	s.step.half, s.step.last.bulk = weight, nil
 	g := grad.AsType(dtype.Float32)
 	defer g.Close()
 	u.opt.Update(&s.step, master, g, own)

@@ -97,6 +97,21 @@ func (t *Trainer) Step(g Gradients, steps uint64) error {
 	if t.store != nil {
 		return t.store.update(grads)
 	}
+	if err := t.update(grads); err != nil {
+		return err
+	}
+	for i := range t.params {
+		if p := &t.params[i]; grads[p.Name] != nil {
+			Spread(p.Weights)
+		}
+	}
+	return nil
+}
+
+// update starts the steps of all parameters that have a gradient, on the first device.
+func (t *Trainer) update(grads map[string]*nd.Array) error {
+	t.updater.Begin()
+	defer t.updater.End()
 	for i := range t.params {
 		p := &t.params[i]
 		if grads[p.Name] == nil {
@@ -105,7 +120,6 @@ func (t *Trainer) Step(g Gradients, steps uint64) error {
 		if err := t.updater.Update(i, p.Weights[0], grads[p.Name]); err != nil {
 			return err
 		}
-		Spread(p.Weights)
 	}
 	return nil
 }

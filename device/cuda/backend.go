@@ -38,6 +38,7 @@ func (backend) Alloc(id, bytes int) (p unsafe.Pointer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	g.count(allocated, "memory")
 	if !g.pooled {
 		err = g.locked(func() error {
 			d, err := cu.MemAlloc(int64(bytes))

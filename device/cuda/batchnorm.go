@@ -44,7 +44,7 @@ func NewNorm(t, stat dtype.Type, outer, channels, inner int) *Norm {
 		mode = perElement
 	}
 	dims := [4]C.int{C.int(outer), C.int(channels), C.int(inner), 1}
-	l := newLayer(C.gcu_dnn_norm, fmt.Sprint("batch normalization ", t, " ",
+	l := newLayer(C.gcu_dnn_norm, "batch normalization", fmt.Sprint(t, " ",
 		[...]int{outer, channels, inner}), func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int {
 		return C.gcu_dnn_norm_make(f, e.number, mode, &dims[0], l)
 	})

@@ -42,13 +42,15 @@ func BLAS() error {
 	return err
 }
 
-// tf32 is true if products of float32 may round their operands to ten bits of mantissa.
-var tf32 atomic.Bool
+// wholeF32 is true if products of float32 must not round their operands to ten bits of mantissa.
+var wholeF32 atomic.Bool
 
-// AllowTF32 lets products of float32 round their operands to the TF32 format of tensor cores, with
-// ten bits of mantissa. It applies to queues that have not computed a product yet. The default is
-// off.
-func AllowTF32(yes bool) { tf32.Store(yes) }
+// AllowTF32 says whether products and convolutions of float32, by cuBLAS and cuDNN, may round their
+// operands to the TF32 format of tensor cores, with ten bits of mantissa and sums in float32. It
+// applies to convolutions that are prepared later, and to queues that have not computed a product
+// yet. The default is yes, as in torch for convolutions: tensor cores are many times as fast, and
+// training does not need the other bits. Devices before compute capability 8.0 have no TF32.
+func AllowTF32(yes bool) { wholeF32.Store(!yes) }
 
 // blasHandle is cuBLAS's handle for one queue, made at the first product.
 type blasHandle struct {
@@ -137,7 +139,7 @@ func (g *Gemm) Run(q *Queue, a, b, c unsafe.Pointer) (done bool, err error) {
 	if q.blas.err != nil {
 		return true, q.blas.err
 	}
-	q.gpu.launches.Add(1)
+	q.launched(ranCall, "gemm")
 	code := C.gcu_blas_gemm(f, q.gpu.c(), q.blas.handle, &g.g, b, a, c)
 	if code != 0 {
 		return true, fmt.Errorf("cuda: cuBLAS: product of %d matrices of %d×%d by %d×%d: error %d",
@@ -154,7 +156,7 @@ const blasSpace = 32 << 20
 func (q *Queue) openBlas(f *C.gcu_blas) (unsafe.Pointer, error) {
 	var h unsafe.Pointer
 	mode := C.int(mathDefault)
-	if tf32.Load() {
+	if !wholeF32.Load() {
 		mode = mathTF32
 	}
 	space, err := backend{}.Alloc(q.gpu.id, blasSpace)

@@ -83,9 +83,9 @@ LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -skip Te
 GX_FAKE_SEED=1 XDG_CACHE_HOME="$CACHE/planted" LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run Planted ./device/cuda
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -skip 'TestCompile|Planted' ./device/cuda
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m ./device/cuda/imitation
-LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./symbol ./kvstore ./module ./ndarray
+LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./exec ./kvstore ./module ./ndarray ./optimizer
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run 'TestOps$|TestModels$' ./internal/conformance -device cuda -small
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run 'Conv|Deconv|Pool|Norm|Soft|Layer|CUDALibrary' ./device/cuda ./op/nn ./op/loss ./op/prim
-LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDALibrary ./op/rnn ./symbol
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDALibrary ./op/rnn ./exec
 step "passed"

@@ -174,7 +174,7 @@ func (c *Conv) put(q *Queue, kind int, a, b, to unsafe.Pointer) error {
 	if err != nil {
 		return err
 	}
-	q.gpu.launches.Add(1)
+	q.launched(ranCall, [convKinds]string{"conv", "conv data", "conv weight"}[kind])
 	code := C.gcu_dnn_conv_run(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, a, b, to,
 		space, C.size_t(s.bytes))
 	runtime.KeepAlive(c)

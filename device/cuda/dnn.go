@@ -100,7 +100,7 @@ func dnnTypeOf(t dtype.Type) (dnnType, bool) {
 	const single, double, half, bfloat = 0, 1, 2, 9
 	switch t {
 	case dtype.Float32:
-		if tf32.Load() {
+		if !wholeF32.Load() {
 			return dnnType{single, single, dnnDefaultMath}, true
 		}
 		return dnnType{single, single, dnnFMAMath}, true

@@ -43,7 +43,8 @@ type gpu struct {
 	// peers has the numbers of the devices for which reach has requested direct access.
 	peers     sync.Map
 	functions atomic.Pointer[[]entry] // kernels, by Function.id
-	launches  atomic.Int64            // number of kernels and recordings put on queues
+	launches  atomic.Int64            // number of kernels, calls and recordings put on queues
+	counter
 }
 
 // opened holds the devices in use.

@@ -22,6 +22,7 @@ var ErrNotServed = errors.New("cuda: cuDNN does not serve this layer")
 type layer struct {
 	lib     *dnn
 	c       *C.gcu_dnn_layer
+	kind    string      // the layer, for counts
 	what    string      // the layer and its extents, for errors
 	refused atomic.Bool // a call has returned that cuDNN does not support it
 	ran     atomic.Bool // a call has succeeded
@@ -29,12 +30,13 @@ type layer struct {
 
 // newLayer makes the descriptors of a layer, or returns nil if cuDNN is missing or does not support
 // it.
-func newLayer(part int, what string, make func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int) *layer {
+func newLayer(part int, kind, extents string,
+	make func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int) *layer {
 	lib, err := dnnWith(part)
 	if err != nil {
 		return nil
 	}
-	l := &layer{lib: lib, c: new(C.gcu_dnn_layer), what: what}
+	l := &layer{lib: lib, c: new(C.gcu_dnn_layer), kind: kind, what: kind + " " + extents}
 	if make(lib.f, l.c) != 0 {
 		return nil
 	}
@@ -63,7 +65,7 @@ func (l *layer) run(q *Queue, bits uintptr, call func(f *C.gcu_dnn, ctx,
 	if code == 0 && !l.ran.Load() {
 		l.ran.Store(true)
 	}
-	q.gpu.launches.Add(1)
+	q.launched(ranCall, l.kind)
 	return l.lib.check(l.what, code)
 }
 

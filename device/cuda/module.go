@@ -137,9 +137,10 @@ func (g *gpu) loadImage(image []byte) (mod cu.Module, err error) {
 // Function is a kernel by unit and name, for all devices: the first launch on a device compiles and
 // loads it.
 type Function struct {
-	unit Unit
-	name string
-	id   int
+	unit  Unit
+	name  string
+	title string // family and name, for counts
+	id    int
 }
 
 type functionKey struct {
@@ -169,7 +170,7 @@ func FuncOf(u Unit, name string) *Function {
 	if functions.byID == nil {
 		functions.byID = map[functionKey]*Function{}
 	}
-	f := &Function{u, name, len(functions.byID)}
+	f := &Function{u, name, u.Family + "." + name, len(functions.byID)}
 	functions.byID[key] = f
 	return f
 }
@@ -254,7 +255,10 @@ func (q *Queue) Launch(f *Function, g Grid, args ...uint64) error {
 	if g.X <= 0 || g.Y <= 0 {
 		return nil
 	}
-	q.gpu.launches.Add(1)
+	if err := q.putJoint(); err != nil {
+		return err
+	}
+	q.launched(ranKernel, f.title)
 	code := C.gcu_launch(q.gpu.c(), k.fn, q.s, C.uint(g.X), C.uint(g.Y), C.uint(g.Threads), 1,
 		(*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(args))))
 	if code != 0 {

@@ -62,7 +62,7 @@ func NewPool(t dtype.Type, d PoolDims) *Pool {
 			C.int(axisStride(d.OutStrides, d.Out, a))
 		s.kernel[i], s.pad[i], s.stride[i] = C.int(d.Kernel[a]), C.int(d.Pad[a]), C.int(d.Stride[a])
 	}
-	l := newLayer(C.gcu_dnn_pooling, fmt.Sprint("pooling ", t, " ", d),
+	l := newLayer(C.gcu_dnn_pooling, "pooling", fmt.Sprint(t, " ", d),
 		func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int { return C.gcu_dnn_pool_make(f, &s, l) })
 	if l == nil {
 		return nil

@@ -29,8 +29,10 @@ type Queue struct {
 	blas   blasHandle
 	dnn    dnnHandle
 	tape   tape
-	space  workspace // of the work that runs next
-	copies workspace // of operands that had to be moved to aligned addresses
+	gather gathering
+	base   unsafe.Pointer // base of random numbers in recordings, nil before the first
+	space  workspace      // of the work that runs next
+	copies workspace      // of operands that had to be moved to aligned addresses
 
 	mu    sync.Mutex // held while staged memory is filled or emptied
 	stage [2]stage
@@ -73,6 +75,12 @@ func (q *Queue) Mark() (any, error) {
 }
 
 func (q *Queue) mark() (*Event, error) {
+	if err := q.putJoint(); err != nil {
+		return nil, err
+	}
+	if err := q.PutLate(); err != nil {
+		return nil, err
+	}
 	if q.tape.refuses() {
 		return nil, errNotRecorded
 	}
@@ -95,6 +103,10 @@ func (q *Queue) Sync() error {
 	if q.tape.refuses() {
 		return errNotRecorded
 	}
+	if err := q.PutLate(); err != nil {
+		return err
+	}
+	q.count(waited, "wait for a queue")
 	return check("waiting for a stream", C.gcu_sync_stream(q.gpu.c(), q.s))
 }
 
@@ -104,7 +116,11 @@ func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Poin
 	if bytes == 0 {
 		return nil
 	}
+	if err := q.putJoint(); err != nil {
+		return err
+	}
 	if from.ID == q.gpu.id {
+		q.count(ranCopy, "copy")
 		return check("copying on the device", C.gcu_copy(q.gpu.c(), q.s, dst, src, C.size_t(bytes)))
 	}
 	if q.tape.refuses() {
@@ -115,6 +131,7 @@ func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Poin
 		return err
 	}
 	q.gpu.reach(g)
+	q.count(ranTransfer, "copy between devices")
 	return check("copying between devices", C.gcu_copy_peer(q.gpu.c(), q.s, dst, src, g.c(),
 		C.size_t(bytes)))
 }
@@ -124,6 +141,10 @@ func (q *Queue) Clear(p unsafe.Pointer, bytes int) error {
 	if bytes == 0 {
 		return nil
 	}
+	if err := q.putJoint(); err != nil {
+		return err
+	}
+	q.count(ranCopy, "clear")
 	return check("clearing memory", C.gcu_set8(q.gpu.c(), q.s, p, 0, C.size_t(bytes)))
 }
 
@@ -164,6 +185,7 @@ func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
 			return err
 		}
 		copy(unsafe.Slice((*byte)(s.mem), len(part)), part)
+		q.count(ranTransfer, "copy in")
 		if err := check("copying to the device", C.gcu_copy_in(q.gpu.c(), q.s, unsafe.Add(dst, at),
 			s.mem, C.size_t(len(part)))); err != nil {
 			return err
@@ -181,6 +203,9 @@ func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
 	if q.tape.refuses() {
 		return errNotRecorded
 	}
+	if err := q.PutLate(); err != nil {
+		return err
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var waiting *stage // holds data that has not been copied to dst yet
@@ -194,6 +219,7 @@ func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
 			if err != nil {
 				return err
 			}
+			q.count(ranTransfer, "copy out")
 			if err := check("copying from the device", C.gcu_copy_out(q.gpu.c(), q.s, s.mem,
 				unsafe.Add(src, at), C.size_t(len(into)))); err != nil {
 				return err
@@ -234,6 +260,7 @@ func (q *Queue) settle(s *stage) error {
 	if s.event == nil {
 		return nil
 	}
+	q.count(waited, "wait for a copy")
 	err := check("waiting for a copy", C.gcu_sync_event(q.gpu.c(), s.event.e))
 	q.events.put(s.event)
 	s.event = nil
@@ -242,6 +269,7 @@ func (q *Queue) settle(s *stage) error {
 
 // allocPinned returns pinned host memory, which devices access directly.
 func allocPinned(g *gpu, bytes int) (p unsafe.Pointer, err error) {
+	g.count(allocated, "pinned memory")
 	err = check("allocating pinned memory", C.gcu_alloc_pinned(g.c(), C.size_t(bytes), &p))
 	return p, err
 }

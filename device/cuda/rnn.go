@@ -196,7 +196,7 @@ func (r *RNN) run(q *Queue, a *RNNArgs, call func(ctx, handle unsafe.Pointer) C.
 	}
 	list := r.operands(a)
 	return q.align(list[:], func() error {
-		q.gpu.launches.Add(1)
+		q.launched(ranCall, "rnn")
 		code := call(q.gpu.c(), handle)
 		runtime.KeepAlive(r)
 		return r.lib.check(r.what, code)

@@ -35,7 +35,7 @@ func NewSoftmax(t dtype.Type, log bool, outer, n, inner int) *Softmax {
 		algorithm = logarithm
 	}
 	dims := [4]C.int{C.int(outer), C.int(n), C.int(inner), 1}
-	l := newLayer(C.gcu_dnn_softmax, fmt.Sprint("softmax ", t, " ", [...]int{outer, n, inner}),
+	l := newLayer(C.gcu_dnn_softmax, "softmax", fmt.Sprint(t, " ", [...]int{outer, n, inner}),
 		func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int {
 			return C.gcu_dnn_softmax_make(f, e.number, algorithm, &dims[0], l)
 		})

@@ -36,7 +36,7 @@ tests() { # arguments: package, arguments of its tests
 }
 
 ops=$(cd op && for d in */; do if ls "$d"*_cuda.go >/dev/null 2>&1 && ls "$d"*_test.go >/dev/null 2>&1; then echo "op/${d%/}"; fi; done)
-build device/cuda/imitation device/cuda $ops symbol module ndarray kvstore internal/conformance
+build device/cuda/imitation device/cuda $ops exec module ndarray optimizer kvstore internal/conformance
 # NVIDIA's compiler writes PTX for the imitation, which interprets it. Its folder has no other
 # compiler and no libraries of layers, so that our own kernels run.
 if [ -e "$CACHE/nvrtc/done" ] && [ -z "${NO_PTX:-}" ]; then
@@ -57,7 +57,7 @@ for seed in $SEEDS; do
 	start=$SECONDS
 	tests device/cuda -test.skip TestCompile
 	for p in $ops; do tests "$p"; done
-	for p in symbol module ndarray kvstore; do tests "$p" -test.run CUDA; done
+	for p in exec module ndarray optimizer kvstore; do tests "$p" -test.run CUDA; done
 	tests internal/conformance -test.run 'TestOps$|TestModels$' -device cuda -small
 	printf 'cuda-strict: seed %s passed in %d s\n' "$seed" $((SECONDS - start))
 done

@@ -39,10 +39,7 @@ func (c *Config) checkDevice() error {
 	if _, err := device.PoolOf(c.Device); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	if c.Precision == "tf32" {
-		return allowTF32()
-	}
-	return nil
+	return allowTF32(c.Precision == "tf32")
 }
 
 // onGPU is the suite convnets for a GPU: larger batches and several precisions, compared with torch

@@ -4,8 +4,8 @@ package bench
 
 import "gomx/device/cuda"
 
-// allowTF32 lets matrix products and convolutions of float32 use tensor cores.
-func allowTF32() error {
-	cuda.AllowTF32(true)
+// allowTF32 says whether matrix products and convolutions of float32 use tensor cores.
+func allowTF32(yes bool) error {
+	cuda.AllowTF32(yes)
 	return nil
 }

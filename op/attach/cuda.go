@@ -23,6 +23,13 @@ func OnQueue(scratch int, run func(q *cuda.Queue, c *op.Call) error) (*op.Prepar
 		Run: func(c *op.Call) error { return run(c.Queue.(*cuda.Queue), c) }}, nil
 }
 
+// OnQueueDrawing is OnQueue for a function that takes its random numbers from Queue.Seed alone.
+func OnQueueDrawing(scratch int, run func(q *cuda.Queue, c *op.Call) error) (*op.Prepared, error) {
+	k, err := OnQueue(scratch, run)
+	k.Redraws = true
+	return k, err
+}
+
 // OneFloat returns the element type that all operands have, if it is one of floating-point numbers.
 func OneFloat(a *op.Args) (dtype.Type, bool) {
 	t := dtype.Unknown

@@ -76,9 +76,10 @@ func dropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 		})
 	}
 	f := cuda.Func("random", "dropout", a.In[0].DType)
-	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+	return attach.OnQueueDrawing(0, func(q *cuda.Queue, c *op.Call) error {
+		counter, base := q.Seed(c.Seed.Counter)
 		return q.Launch(f, q.Each((n+3)/4), cuda.P(c.Out[0].Data), cuda.P(c.Out[1].Data),
-			cuda.P(c.In[0].Data), cuda.I(n), c.Seed.Key, c.Seed.Counter, cuda.F(keep))
+			cuda.P(c.In[0].Data), cuda.I(n), c.Seed.Key, counter, cuda.F(keep), base)
 	})
 }
 
@@ -105,7 +106,7 @@ func dropoutGradCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 	f := cuda.Func("random", "dropout_grad", a.In[0].DType)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[1].Data),
-			cuda.P(c.In[0].Data), cuda.I(n), 0, 0, cuda.F(scale))
+			cuda.P(c.In[0].Data), cuda.I(n), 0, 0, cuda.F(scale), 0)
 	})
 }
 
@@ -135,13 +136,14 @@ func sharedDropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 	}
 	t, shared := a.In[0].DType, a.Out[1].Shape.Size()
 	draw, apply := cuda.Func("random", "dropout", t), cuda.Func("random", "masked", t)
-	return attach.OnQueue(shared, func(q *cuda.Queue, c *op.Call) error {
+	return attach.OnQueueDrawing(shared, func(q *cuda.Queue, c *op.Call) error {
 		k := fixed
 		if k.out, k.in, k.mask = c.Out[0].Data, c.In[0].Data, c.Out[1].Data; k.mask == nil {
 			k.mask = c.Scratch
 		}
+		counter, base := q.Seed(c.Seed.Counter)
 		if err := q.Launch(draw, q.Each((shared+3)/4), 0, cuda.P(k.mask), 0, cuda.I(shared),
-			c.Seed.Key, c.Seed.Counter, cuda.F(1-p.P.Value())); err != nil || k.out == nil {
+			c.Seed.Key, counter, cuda.F(1-p.P.Value()), base); err != nil || k.out == nil {
 			return err
 		}
 		return cuda.LaunchWith(q, apply, q.Each(k.n), &k)

@@ -65,19 +65,25 @@ func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	t, n := a.In[0].DType, a.In[0].Shape.Size()
 	stats, apply := cuda.Func("norm", "batch_stats", t), cuda.Func("norm", "batch_norm", t)
 	lib := newNormDNN(&fixed, t, a.In[1].DType)
-	return attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
+	k, err := attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
 		args, scratch := fixed, attach.CUDAScratch{Base: c.Scratch}
 		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data,
 			c.In[2].Data
 		args.movingMean, args.movingVar = c.In[3].Data, c.In[4].Data
 		args.mean, args.inv = args.unless(c.Out[1].Data, &scratch), args.unless(c.Out[2].Data,
 			&scratch)
-		wanted := c.Out[1].Data != nil || c.Out[2].Data != nil
-		if err := lib.forward(q, &args, &scratch, wanted); err != cuda.ErrNotServed {
+		mean, inv := c.Out[1].Data != nil, c.Out[2].Data != nil
+		if err := lib.forward(q, &args, &scratch, mean || inv,
+			mean && inv && !p.OutputMeanVar); err != cuda.ErrNotServed {
+			return err
+		}
+		if err := q.PutLate(); err != nil {
 			return err
 		}
 		return args.launch(q, stats, apply, n)
 	})
+	k.Holds = lib.learns
+	return k, err
 }
 
 func batchNormGradCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {

@@ -40,12 +40,20 @@ func (d *normDNN) scale(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch) (unsa
 	return ones, attach.FillOn(q, d.stat, ones, k.channels, 1)
 }
 
-// forward puts the layer on q. The statistics are wanted, or nobody reads them.
-func (d *normDNN) forward(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch, wanted bool) error {
+// forward puts the layer on q. The statistics are wanted, or nobody reads them; late says that they
+// stay until the next mark of q, so that the moving averages can wait for those of other layers.
+func (d *normDNN) forward(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch, wanted,
+	late bool) error {
 	if d.lib == nil || k.out == k.x || k.out == nil || !d.learns && (wanted || k.batchStats != 0) {
 		return cuda.ErrNotServed
 	}
 	gamma, err := d.scale(q, k, s)
+	if err != nil {
+		return err
+	}
+	if !d.learns {
+		err = q.PutLate() // averages of a layer that shares them
+	}
 	if err != nil {
 		return err
 	}
@@ -58,7 +66,11 @@ func (d *normDNN) forward(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch, wan
 	if err := d.lib.Learn(q, &args); err != nil {
 		return err
 	}
-	return cuda.LaunchWith(q, d.average, q.Each(k.channels), k)
+	averages := q.Late(newMovedNorms).(*movedNorms)
+	if err := averages.add(q, d.average, k); err != nil || late {
+		return err
+	}
+	return averages.Put(q)
 }
 
 // backward puts the gradient on q.

@@ -61,8 +61,9 @@ func drawCUDA(name string, shift, scale float64, a *op.Args) (*op.Prepared, erro
 		return nil, op.ErrUnsupported
 	}
 	f, n := cuda.Func("random", name, dtype.Float32), a.Out[0].Shape.Size()
-	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+	return attach.OnQueueDrawing(0, func(q *cuda.Queue, c *op.Call) error {
+		counter, base := q.Seed(c.Seed.Counter)
 		return q.Launch(f, q.Each((n+3)/4), cuda.P(c.Out[0].Data), cuda.I(cuda.Code(t)), cuda.I(n),
-			c.Seed.Key, c.Seed.Counter, cuda.F(shift), cuda.F(scale))
+			c.Seed.Key, counter, cuda.F(shift), cuda.F(scale), base)
 	})
 }

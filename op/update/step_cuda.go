@@ -41,7 +41,7 @@ func scaledStepCUDA[P any](h op.Handle[P], name string, mixed, scaled bool, of f
 		if !cuda.Serves("update", t) || last > 6 {
 			return nil, op.ErrUnsupported
 		}
-		f := cuda.Func("update", name, t)
+		f, many := cuda.Func("update", name, t), cuda.Func("update", name+"_many", t)
 		fixed := stepArgs{n: a.Out[0].Shape.Size(), states: last - 2}
 		if scaled {
 			fixed.scaleType = cuda.Code(a.In[last].DType)
@@ -60,6 +60,9 @@ func scaledStepCUDA[P any](h op.Handle[P], name string, mixed, scaled bool, of f
 			}
 			now := of(h.At(p, c))
 			copy(args.numbers[:], now[:])
+			if j := q.Joint(newJointSteps); j != nil {
+				return j.(*jointSteps).add(q, many, &args)
+			}
 			return cuda.LaunchWith(q, f, q.Each(args.n), &args)
 		})
 	})

@@ -47,16 +47,28 @@ KERNEL(batch_stats, Norm) {
 	}
 }
 
-// Updates the moving averages with the mean and the variance of the batch; the variance is computed
-// from 1/sqrt(variance + eps).
-KERNEL(batch_moved, Norm) {
-	EACH(c, k.channels) {
-		double inv = read(k.inv, k.stat, c), var = 1 / (inv * inv) - k.eps;
-		if (var < 0) var = 0;
-		write(k.moving_mean, k.stat, c, read(k.moving_mean, k.stat, c) * k.momentum +
-			read(k.mean, k.stat, c) * (1 - k.momentum));
-		write(k.moving_var, k.stat, c, read(k.moving_var, k.stat, c) * k.momentum +
-			var * (1 - k.momentum));
+// Updates the moving averages of several layers with the mean and the variance of the batch, one
+// block per layer; the variance is computed from 1/sqrt(variance + eps).
+struct Moved {
+	Ptr mean, inv, moving_mean, moving_var;
+	Int channels;
+	double eps, momentum;
+};
+struct AllMoved {
+	Int count, stat;
+	Moved one[32];
+};
+KERNEL(batch_moved, AllMoved) {
+	for (Int l = blockIdx.x; l < k.count; l += gridDim.x) {
+		const Moved &m = k.one[l];
+		for (Int c = threadIdx.x; c < m.channels; c += blockDim.x) {
+			double inv = read(m.inv, k.stat, c), var = 1 / (inv * inv) - m.eps;
+			if (var < 0) var = 0;
+			write(m.moving_mean, k.stat, c, read(m.moving_mean, k.stat, c) * m.momentum +
+				read(m.mean, k.stat, c) * (1 - m.momentum));
+			write(m.moving_var, k.stat, c, read(m.moving_var, k.stat, c) * m.momentum +
+				var * (1 - m.momentum));
+		}
 	}
 }
 

@@ -7,12 +7,17 @@ struct Dropout {
 	Int n;
 	uint64_t key, counter;
 	double keep;
+	const uint64_t *base; // a number that is added to the counter; 0: none
 };
+
+// from returns the counter of a kernel whose base a recording may have in memory.
+template <class K> __device__ inline uint64_t from(const K &k) { return k.counter + (k.base ? *k.base : 0); }
+
 KERNEL(dropout, Dropout) {
 	A scale = (A)(1 / k.keep);
 	EACH(b, (k.n + 3) / 4) {
 		uint32_t word[4];
-		philox(k.key, k.counter, 0, b, word);
+		philox(k.key, from(k), 0, b, word);
 		for (int j = 0; j < 4; j++) {
 			Int i = 4 * b + j;
 			if (i >= k.n) break;
@@ -43,11 +48,12 @@ struct Uniform {
 	Int type, n;
 	uint64_t key, counter;
 	double low, span;
+	const uint64_t *base;
 };
 KERNEL(uniform, Uniform) {
 	EACH(b, (k.n + 3) / 4) {
 		uint32_t word[4];
-		philox(k.key, k.counter, 0, b, word);
+		philox(k.key, from(k), 0, b, word);
 		for (int j = 0; j < 4; j++)
 			if (4 * b + j < k.n) write(k.out, k.type, 4 * b + j, k.low + k.span * unit(word[j]));
 	}
@@ -58,7 +64,7 @@ KERNEL(uniform, Uniform) {
 KERNEL(normal, Uniform) {
 	EACH(b, (k.n + 3) / 4) {
 		uint32_t word[4];
-		philox(k.key, k.counter, 0, b, word);
+		philox(k.key, from(k), 0, b, word);
 		for (int j = 0; j < 4; j += 2) {
 			double radius = sqrt(-2 * log(((double)word[j] + 1) / 4294967296.0)),
 				angle = 6.28318530717958647693 * (double)word[j + 1] / 4294967296.0;
@@ -68,4 +74,12 @@ KERNEL(normal, Uniform) {
 				write(k.out, k.type, 4 * b + j + 1, k.low + k.span * radius * sin(angle));
 		}
 	}
+}
+
+// The base of the counters of a recording.
+struct Base {
+	uint64_t *to, value;
+};
+KERNEL(base, Base) {
+	if (threadIdx.x == 0) *k.to = k.value;
 }

@@ -20,7 +20,7 @@ struct Step {
 	Int list_type, which;
 };
 
-// Steps of many weights in one launch: each block treats a part of SPAN elements of one weight,
+// Steps of many weights in one launch, name_many: each block treats a part of SPAN elements of one weight,
 // weight i has the parts from first[i] on.
 const int MANY = 32;
 const Int SPAN = 2048;
@@ -119,13 +119,11 @@ template <class F> __device__ inline void steps(const Steps &k, F rule) {
 			body \
 		} \
 	}; \
-	KERNEL(name, Step) { step(k, Rule_##name()); }
-#define RULES(name, body) \
-	RULE(name, body) \
+	KERNEL(name, Step) { step(k, Rule_##name()); } \
 	KERNEL(name##_many, Steps) { steps(k, Rule_##name()); }
 
-RULES(sgd, { v[0] = (A)(1 - p[0] * p[1]) * v[0] - lr * limit(rescale * v[1], most); })
-RULES(sgd_mom, {
+RULE(sgd, { v[0] = (A)(1 - p[0] * p[1]) * v[0] - lr * limit(rescale * v[1], most); })
+RULE(sgd_mom, {
 	v[2] = P(4) * v[2] - (A)(p[0] * p[1]) * v[0] - lr * limit(rescale * v[1], most);
 	v[0] += v[2];
 })
@@ -140,7 +138,7 @@ RULE(adam, {
 	v[3] = P(5) * v[3] + REST(5) * g * g;
 	v[0] -= lr * v[2] / (gx_sqrt(v[3]) + P(6));
 })
-RULES(adamw, {
+RULE(adamw, {
 	A g = limit(rescale * v[1], most);
 	v[2] = P(4) * v[2] + REST(4) * g;
 	v[3] = P(5) * v[3] + REST(5) * g * g;
