@@ -25,7 +25,7 @@ type peer struct {
 func (j *Job) withPeers(w *worker.Worker) (machine, error) {
 	g, err := ring.New(ring.Config{Job: j.cfg.ID, Rank: j.cfg.Node.Rank, Workers: j.cfg.Workers,
 		Elastic: j.cfg.Policy == ps.Shrink, Timing: j.cfg.timing(), Arithmetic: update.Sums{},
-		Room: roomForSums, Shared: transport.Shared})
+		Room: j.roomForSums, Shared: transport.Shared})
 	if err != nil {
 		return nil, err
 	}
@@ -33,13 +33,24 @@ func (j *Job) withPeers(w *worker.Worker) (machine, error) {
 	j.driver.on.last = func() {
 		w.Leave()
 		g.FailAll(ps.ErrClosed)
+		g.Close()
 	}
 	return &peer{Worker: w, ring: g}, nil
 }
 
+// sharedFrom is the number of bytes of sums from which workers of the same host read them in place.
+const sharedFrom = 1 << 20
+
 // roomForSums makes memory that each round reads and writes as a whole.
-func roomForSums(bytes int) []byte {
-	b := make([]byte, bytes)
+func (j *Job) roomForSums(bytes int) ring.Space {
+	if ep, ok := j.driver.ep.(transport.Sharer); ok && bytes >= sharedFrom {
+		if s, err := ep.Share(bytes); err == nil {
+			return s
+		} else {
+			j.driver.log.Warn().Err(err).Msg("sums are copied for workers of this host")
+		}
+	}
+	b := make(ring.Heap, bytes)
 	device.AdviseHuge(b)
 	return b
 }

@@ -251,19 +251,40 @@ func (g *base) contribute(c *call, l *link) {
 	}
 }
 
+// take takes in the sum of a slice that another worker has sent. A sum that its sender has
+// overwritten meanwhile is as good as lost.
+func (g *calls) take(c *call, m *wire.Message) {
+	if c.err != nil {
+		return
+	}
+	c.write(m.Slice, m.Payload, g.cfg.Arithmetic)
+	if wire.Intact(m.Owner) {
+		g.arrived(c, m.Slice, nil)
+	}
+}
+
+// write writes the sum of a slice to the call's memory; nil if it is there.
+func (c *call) write(slice uint16, sum []byte, a Arithmetic) {
+	k := c.key
+	if k.call == c {
+		k.kept = nil
+	}
+	if sum == nil {
+		return
+	}
+	if out := k.part(c.out, slice); k.long {
+		a.Stream(out, sum)
+	} else {
+		copy(out, sum)
+	}
+}
+
 // arrived takes in the sum of a slice for a call; nil if the call's memory has it.
 func (g *calls) arrived(c *call, slice uint16, sum []byte) {
 	if c.have[slice] || c.err != nil {
 		return
 	}
-	if c.key.call == c {
-		c.key.kept = nil
-	}
-	if out := c.key.part(c.out, slice); sum != nil && c.key.long {
-		g.cfg.Arithmetic.Stream(out, sum)
-	} else if sum != nil {
-		copy(out, sum)
-	}
+	c.write(slice, sum, g.cfg.Arithmetic)
 	c.have[slice] = true
 	c.left--
 	g.progressOf(c)

@@ -41,8 +41,31 @@ type Config struct {
 	// Arithmetic adds up contributions; nil: Plain.
 	Arithmetic Arithmetic
 	// Room makes memory for the sums of a key, so many zero bytes; nil: make does.
-	Room func(bytes int) []byte
+	Room func(bytes int) Space
 }
+
+// Space is memory of a group that a transport may let other workers read in place.
+type Space interface {
+	// Bytes is the memory, the same at each call.
+	Bytes() []byte
+	// Renew says that the memory will be written again: what workers read from now on of messages
+	// that refer to it may be the values of another round.
+	Renew()
+	// Close frees the memory, to which no message under way refers.
+	Close()
+}
+
+// Heap is memory of the Go heap.
+type Heap []byte
+
+// Bytes implements Space.
+func (h Heap) Bytes() []byte { return h }
+
+// Renew implements Space.
+func (Heap) Renew() {}
+
+// Close implements Space.
+func (Heap) Close() {}
 
 // Arithmetic adds arrays.
 type Arithmetic interface {
@@ -105,7 +128,7 @@ func (c *Config) fill() error {
 		c.Arithmetic = Plain{}
 	}
 	if c.Room == nil {
-		c.Room = func(bytes int) []byte { return make([]byte, bytes) }
+		c.Room = func(bytes int) Space { return make(Heap, bytes) }
 	}
 	c.Timing.Fill()
 	return nil

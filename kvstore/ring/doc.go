@@ -53,6 +53,14 @@
 // round R+1 for all keys then. Until that moment every worker has the sums of round R+1 or has not
 // completed it.
 //
+// # Sums that others read in place
+//
+// A transport may let workers of the same host read sums where they were added up (Space). Such
+// memory is used again for round n+2, when a contribution to that round comes. All workers have
+// contributed to round n+1 by then, and read the sums of round n before that. A process without a
+// place in the job, which has stood still meanwhile, reads sums of a round that it does not expect;
+// it learns from its transport that they are others (wire.Lent), and takes them as lost.
+//
 // # Groups
 //
 // In an elastic job (Config.Elastic) the workers of the view's group add up. When the group changes,

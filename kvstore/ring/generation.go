@@ -128,11 +128,25 @@ func (g *joiner) enter() error {
 	}
 	g.number, g.begun, g.entered, g.joined, g.err = now.Number, now.Round, true, false, nil
 	g.cfg.Rank, g.cfg.Workers = uint16(place), len(now.Ranks)
-	g.keys, g.buckets, g.filling = map[uint32]*key{}, nil, nil // their slices have other owners
+	g.forgetKeys() // their slices have other owners
 	g.connect(now.Ranks)
 	g.meet()
 	return nil
 }
+
+// forgetKeys forgets all keys.
+func (g *calls) forgetKeys() {
+	for _, k := range g.keys {
+		for i := range k.rounds {
+			k.rounds[i].gone = true
+			k.rounds[i].free()
+		}
+	}
+	g.keys, g.buckets, g.filling = map[uint32]*key{}, nil, nil
+}
+
+// Close frees the memory of all keys. No call is open, and none follows.
+func (g *Group) Close() { g.forgetKeys() }
 
 // meet begins the links to workers that have come. A worker of the group in whose place another
 // process comes is no worker of the group any more; but when a job begins, its first workers may

@@ -3,6 +3,7 @@ package ring
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
@@ -111,11 +112,20 @@ func (g *joiner) greet() {
 	}
 }
 
-// greeted answers the question of a worker that joins.
+// greeted answers the question of a worker that joins or leaves. FlagGap tells a worker that leaves
+// that values of a key aside, whose rounds the answer does not count, may be missing here.
 func (g *joiner) greeted(l *link) {
 	m := g.message(wire.TypeGreeting, l)
+	if slices.ContainsFunc(g.open, (*call).lacksAside) {
+		m.Flags |= wire.FlagGap
+	}
 	wire.CollectiveStart{Live: g.alive(), Round: g.standing()}.Put(&m)
 	g.send(l, m)
+}
+
+// lacksAside reports whether a call waits for sums of a key that is no part of steps.
+func (c *call) lacksAside() bool {
+	return c.key != nil && c.key.spec.Aside && c.left > 0 && c.err == nil
 }
 
 // answered takes in a worker's answer.
@@ -126,7 +136,8 @@ func (g *joiner) answered(l *link, m *wire.Message) {
 		l.answered, l.live, l.round = true, s.Live, s.Round
 		g.join()
 	case g.leaving != nil:
-		l.answered = l.answered || s.Live && s.Round >= g.low()
+		l.answered = l.answered ||
+			s.Live && s.Round >= g.low() && m.Flags&wire.FlagGap == 0
 		g.part()
 	}
 }

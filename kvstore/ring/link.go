@@ -162,7 +162,7 @@ func (g *base) lookUp(l *link, it *item) (values []byte, loan *ps.Loan) {
 	values = k.sum(it.round, it.slice)
 	if r := &k.rounds[it.round&1]; values != nil && !it.again && len(values) >= lentFrom &&
 		r.number == it.round && k.own(it.slice) {
-		loan = &r.loan
+		loan = r.lend()
 	}
 	return values, loan
 }

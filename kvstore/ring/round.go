@@ -8,9 +8,12 @@ import (
 // round is one round of a key at a worker that adds up slices of it.
 type round struct {
 	number uint64
-	sums   []byte // of the own slices, one after the other
+	space  Space
+	sums   []byte // of the own slices, one after the other, in space
 	slices []sliceSum
 	loan   ps.Loan // of sums
+	lent   int     // messages under way that refer to sums
+	gone   bool    // the key is gone: space is closed when nothing refers to it
 }
 
 // sliceSum is the sum of one slice. The contributions of the places below next are in it.
@@ -29,10 +32,28 @@ type held struct {
 
 // Returned implements ps.Lender. The sums stay where they are as long as the key exists, so nobody
 // waits for the transport.
-func (r *round) Returned() {}
+func (r *round) Returned() {
+	r.lent--
+	r.free()
+}
 
-func newRound(slices, workers, size int, room func(int) []byte) round {
-	r := round{sums: room(size), slices: make([]sliceSum, slices)}
+// lend notes that a message refers to a sum.
+func (r *round) lend() *ps.Loan {
+	r.lent++
+	return &r.loan
+}
+
+// free closes the space of a key that is gone.
+func (r *round) free() {
+	if r.gone && r.lent == 0 && r.space != nil {
+		r.space.Close()
+		r.space, r.sums = nil, nil
+	}
+}
+
+func newRound(slices, workers, size int, room func(int) Space) round {
+	r := round{space: room(size), slices: make([]sliceSum, slices)}
+	r.sums = r.space.Bytes()
 	for i := range r.slices {
 		r.slices[i].held = make([]held, workers)
 	}
@@ -43,6 +64,7 @@ func newRound(slices, workers, size int, room func(int) []byte) round {
 func (r *round) begin(number uint64, spare *buffers) {
 	r.number = number
 	r.loan.Lender = r
+	r.space.Renew()
 	for i := range r.slices {
 		s := &r.slices[i]
 		s.next, s.complete = 0, false
@@ -243,7 +265,7 @@ func (g *calls) sumCame(l *link, m *wire.Message) {
 	}
 	number := wire.CollectivePlaceOf(m).Round
 	if c := k.pull; c != nil && c.round == number && !c.have[m.Slice] {
-		g.arrived(c, m.Slice, m.Payload)
+		g.take(c, m)
 		return
 	}
 	c := k.call
@@ -251,14 +273,17 @@ func (g *calls) sumCame(l *link, m *wire.Message) {
 		return
 	}
 	if !k.own(m.Slice) {
-		g.arrived(c, m.Slice, m.Payload)
+		g.take(c, m)
 		return
 	}
 	// A worker that takes over a place gets sums of its slices from others, to which its
 	// predecessor has sent them.
 	r := k.round(number)
 	if s := &r.slices[m.Slice-k.first]; !s.complete {
-		copy(k.added(r, m.Slice), m.Payload)
+		if copy(k.added(r, m.Slice), m.Payload); !wire.Intact(m.Owner) {
+			s.next = 0 // the contributions are added up anew
+			return
+		}
 		s.next = uint16(g.cfg.Workers)
 		g.added(k, r, m.Slice, false)
 	}

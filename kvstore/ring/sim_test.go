@@ -34,6 +34,10 @@ type world struct {
 	slow  ps.Time // longest delay of a message
 	view  *wire.View
 	limit ps.Time // of a push
+
+	spaces []*space // memory of sums that is read in place; nil: none is
+	placed int      // messages with payloads there that were read
+	voided int      // of them, those whose memory had been renewed
 }
 
 // proc is a process: a group and a program that pushes all keys once per step.
@@ -130,7 +134,9 @@ func (w *world) carry(p *proc) {
 	for i := range out.Sends {
 		s := &out.Sends[i]
 		m := s.Msg
-		m.Payload = append([]byte(nil), m.Payload...)
+		if m.Owner = w.lies(s); m.Owner == nil {
+			m.Payload = append([]byte(nil), m.Payload...)
+		}
 		for copies := 1; copies > 0; copies-- {
 			if w.r.Float64() < w.twice {
 				copies++
@@ -305,6 +311,12 @@ func (w *world) tick() {
 			}
 		default:
 			m := l.msg
+			if m.Owner != nil {
+				w.glance(&m)
+				p.Handle(w.now, l.from, &m)
+				w.carry(p)
+				continue
+			}
 			m.Payload = append([]byte(nil), l.msg.Payload...)
 			body := m.Payload
 			p.Handle(w.now, l.from, &m)

@@ -35,4 +35,9 @@
 // the message has an Owner it may be kept, by wire.Message.Take, and is valid until Release; a
 // receiver that keeps many payloads holds back the sender's shared memory. Handlers must not wait
 // for messages.
+//
+// An endpoint that is a Sharer makes memory whose payloads receivers on the same host read in
+// place. The protocol above sees to it that the sender leaves them as they are until they have been
+// read. Where a receiver has stood still for so long that the others went on without it, it learns
+// from wire.Lent that the payload is another one by then.
 package transport

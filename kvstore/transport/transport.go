@@ -33,6 +33,26 @@ type Endpoint interface {
 	Close() error
 }
 
+// Sharer is an optional interface of endpoints that have receivers on the same host.
+type Sharer interface {
+	// Share returns memory of so many zero bytes for payloads that such receivers read where they
+	// are. A message that is sent with a payload in it, and a sent function, may have been sent
+	// before the payload is read: see Space.
+	Share(bytes int) (Space, error)
+}
+
+// Space is memory for payloads that receivers on the same host may read where they are: their
+// messages have an Owner that is wire.Lent. Its methods may be called from any goroutine.
+type Space interface {
+	// Bytes is the memory, the same at each call.
+	Bytes() []byte
+	// Renew says that the memory will be written again. Receivers that still read payloads which
+	// were sent before learn of it from Lent.Intact.
+	Renew()
+	// Close frees the memory. The sent functions of all payloads in it have been called.
+	Close()
+}
+
 // Handler receives messages. The message and its payload are valid until it returns;
 // wire.Message.Take keeps a payload longer.
 type Handler func(from wire.Node, m *wire.Message)

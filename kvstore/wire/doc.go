@@ -31,7 +31,9 @@
 // # Owner of a payload
 //
 // A received payload is valid until the handler returns. When Owner is set the receiver may keep
-// it: Take passes the payload and the duty to call Release to its caller.
+// it: Take passes the payload and the duty to call Release to its caller. A payload whose Owner is
+// Lent lies in memory of the sender; a receiver that has read it asks Intact before it relies on
+// it.
 //
 // # Slices
 //

@@ -23,6 +23,21 @@ const MaxPayload = 1<<31 - 1
 // goroutine.
 type Owner interface{ Release() }
 
+// Lent is the Owner of a payload that the receiver reads where the sender has it, in memory that
+// the sender may write again at any time. It cannot be kept: Take copies it.
+type Lent interface {
+	Owner
+	// Intact reports, after the payload has been read, that the sender had not written it again.
+	Intact() bool
+}
+
+// Intact reports whether all that has been read so far of a payload with this owner is as it was
+// sent. It asks the owner of a payload that is Lent; all others stay as they are.
+func Intact(o Owner) bool {
+	l, lent := o.(Lent)
+	return !lent || l.Intact()
+}
+
 // Message is one message: the header of all types, and a payload. Types whose fields have other
 // names than pushes and pulls have are read and written by methods such as Refusal and
 // SetRefusal; the constants of Type say which. Fields that a type does not use are zero.
@@ -46,7 +61,7 @@ type Message struct {
 	Priority int8   // higher goes first
 	KeySlice
 	Payload []byte
-	Owner   Owner // of Payload; nil when it must be copied to be kept
+	Owner   Owner // of Payload; nil or Lent when it must be copied to be kept
 }
 
 // KeySlice names the slice of a key that a message is about, and the encoding of its values.
@@ -203,10 +218,10 @@ func (m *Message) check() error {
 }
 
 // Take returns a payload that the caller may keep and the owner to release when done with it. When
-// the payload has no owner it is copied into buf, if that is large enough, or else to a new slice,
-// and the owner is nil.
+// the payload has no owner or is Lent it is copied into buf, if that is large enough, or else to a
+// new slice, and the owner is nil.
 func (m *Message) Take(buf []byte) ([]byte, Owner) {
-	if m.Owner != nil {
+	if _, lent := m.Owner.(Lent); !lent && m.Owner != nil {
 		o := m.Owner
 		m.Owner = nil
 		return m.Payload, o

@@ -17,6 +17,15 @@
 // A receiver may keep a payload in its places until it releases it, as long as it keeps no more than
 // half of a segment: payloads beyond that have no Owner, and a receiver that keeps one copies it.
 //
+// # Regions
+//
+// A sender may make a region (Share), memory whose payloads receivers read where they are: nothing
+// is copied to a segment. Receivers map a region so that they can only read it, and refuse it
+// unless its seals forbid all others to write it. The sender alone decides when it writes the
+// region again. A word in its last page counts these decisions; the descriptor of a payload has the
+// count, and a receiver compares both when it has read the payload (wire.Lent). A region stays
+// mapped at a receiver for Options.Stuck after its sender has closed it or has ended.
+//
 // # How segments are exchanged
 //
 // An endpoint listens on an abstract local socket, which has no file and vanishes with its process;
@@ -25,8 +34,9 @@
 // it: it must be sealed against changes of size, and have the announced size. It then accepts it,
 // and the sender may use it. The first message of the base transport with the token assigns the
 // segment to the node that the base authenticated, and to no other; that node gets a segment for
-// the other direction on the same socket. A peer on another host cannot be dialed; its payloads use
-// the base transport.
+// the other direction on the same socket. Regions follow on that socket in the same way, each with
+// a token of its own for every peer. A peer on another host cannot be dialed; its payloads use the
+// base transport.
 //
 // # After the end of a process
 //

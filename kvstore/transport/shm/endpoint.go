@@ -28,18 +28,25 @@ type endpoint struct {
 
 	mu     sync.Mutex
 	closed bool
-	lines  map[*line]bool          // open lines
-	dials  map[wire.Node]*dial     // by peer
-	out    map[wire.Node]*outbound // segments to send through; their lines hold the memory
-	in     map[token]*inbound      // segments of peers
+	lines  map[*line]bool      // open lines
+	dials  map[wire.Node]*dial // by peer
+	shares
 }
 
-// inbound is a segment through which a peer sends.
+// shares is the shared memory of an endpoint, whose mu guards it.
+type shares struct {
+	out     map[wire.Node]*outbound // segments to send through; their lines hold the memory
+	in      map[token]*inbound      // segments and regions of peers
+	regions map[*region]bool        // of this process
+}
+
+// inbound is a segment through which a peer sends, or a region.
 type inbound struct {
-	mem   *memory
-	owner wire.Node // sender; zero until the token arrives by the base transport
-	line  *line
-	kept  atomic.Int32 // places whose payloads the receiver keeps
+	mem    *memory
+	owner  wire.Node // sender; zero until the token arrives by the base transport
+	line   *line
+	kept   atomic.Int32 // places whose payloads the receiver keeps
+	region bool
 }
 
 // shared is a message with a descriptor, reused by sendDescriptor.
@@ -57,7 +64,8 @@ func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 		return nil, err
 	}
 	e := &endpoint{cfg: cfg, opt: opt, lines: map[*line]bool{}, dials: map[wire.Node]*dial{},
-		out: map[wire.Node]*outbound{}, in: map[token]*inbound{}}
+		shares: shares{out: map[wire.Node]*outbound{}, in: map[token]*inbound{},
+			regions: map[*region]bool{}}}
 	e.spoke.Store(cfg.Incarnation)
 	e.sends.New = func() any { return new(shared) }
 	var err error
@@ -150,6 +158,11 @@ func (e *endpoint) Send(to wire.Node, m *wire.Message, sent func()) error {
 	if err := e.cfg.CheckSend(to, m); err != nil {
 		return err
 	}
+	if sent != nil {
+		if d, ok := e.lies(to, m.Payload); ok {
+			return e.sendPlace(to, m, &d, sent)
+		}
+	}
 	o := e.outbound(to)
 	if o == nil {
 		return e.base.Send(to, m, sent)
@@ -162,10 +175,18 @@ func (e *endpoint) Send(to wire.Node, m *wire.Message, sent func()) error {
 		}
 		return e.base.Send(to, m, sent)
 	}
-	copy(o.mem.span(first, len(m.Payload)), m.Payload)
+	copyNear(o.mem.span(first, len(m.Payload)), m.Payload)
 	d := descriptor{token: o.token, first: first, round: round, length: uint64(len(m.Payload))}
-	if err := e.sendDescriptor(to, m, &d); err != nil {
+	err := e.sendPlace(to, m, &d, sent)
+	if err != nil {
 		o.release(first)
+	}
+	return err
+}
+
+// sendPlace sends a message whose payload has a place in memory that the receiver has mapped.
+func (e *endpoint) sendPlace(to wire.Node, m *wire.Message, d *descriptor, sent func()) error {
+	if err := e.sendDescriptor(to, m, d); err != nil {
 		return err
 	}
 	e.count.Shared.Add(1)
@@ -228,6 +249,10 @@ func (e *endpoint) handle(from wire.Node, m *wire.Message) {
 		e.count.Garbage.Add(1)
 		return
 	}
+	if in.region {
+		e.inPlace(from, m, in, &d)
+		return
+	}
 	if d.length == 0 {
 		in.mem.drop()
 		return
@@ -257,7 +282,8 @@ func (e *endpoint) claim(from wire.Node, m *wire.Message, d *descriptor) *inboun
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	in := e.in[d.token]
-	if in == nil || !in.owner.IsZero() && in.owner != from || !d.fits(len(in.mem.bytes)) {
+	if in == nil || !in.owner.IsZero() && in.owner != from ||
+		!in.region && !d.fits(len(in.mem.bytes)) {
 		return nil
 	}
 	if in.owner.IsZero() {

@@ -118,6 +118,15 @@ func TestLinesOfHostilePeersEnd(t *testing.T) {
 			c.WriteMsgUnix(note(offer, goodSize),
 				unix.UnixRights(memfd(t, goodSize, unix.F_SEAL_GROW)), nil)
 		},
+		"region that others write": func(c *net.UnixConn) {
+			c.WriteMsgUnix(note(share, goodSize), unix.UnixRights(good), nil)
+		},
+		"region of naught":   func(c *net.UnixConn) { c.Write(note(share, goodSize)) },
+		"unknown withdrawal": func(c *net.UnixConn) { c.Write(note(withdraw, 0)) },
+		"region of half pages": func(c *net.UnixConn) {
+			c.WriteMsgUnix(note(share, 2*pageSize+1),
+				unix.UnixRights(memfd(t, 2*pageSize+1, regionSeals)), nil)
+		},
 		"second offer": func(c *net.UnixConn) {
 			for range 2 {
 				c.WriteMsgUnix(note(offer, goodSize), unix.UnixRights(good), nil)
@@ -141,8 +150,8 @@ func TestLinesOfHostilePeersEnd(t *testing.T) {
 		}
 		c.Close()
 	}
-	if got := e.Stats().Garbage; got < 8 {
-		t.Errorf("%d hostile peers counted, want 8 or more", got)
+	if got := e.Stats().Garbage; got < 12 {
+		t.Errorf("%d hostile peers counted, want 12 or more", got)
 	}
 }
 
@@ -220,6 +229,40 @@ func TestTokensBelongToTheNodeThatUsedThemFirst(t *testing.T) {
 			t.Fatalf("%d descriptors counted as garbage, want 7", e.Stats().Garbage)
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// TestPlacesInRegionsAreChecked takes descriptors that leave a region for garbage.
+func TestPlacesInRegionsAreChecked(t *testing.T) {
+	e, _, got := victim(t)
+	fd := memfd(t, 3*pageSize, regionSeals)
+	mem, err := openRegion(fd, 3*pageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := wire.Node{Role: wire.Worker}
+	e.in[token{1}] = &inbound{mem: mem, owner: from, region: true, line: &line{}}
+	try := func(d descriptor) {
+		d.token = token{1}
+		var b [descriptorSize]byte
+		d.put(&b)
+		e.handle(from, &wire.Message{Type: wire.TypePush, Flags: wire.FlagShared, From: from,
+			Seq: d.length, Payload: b[:]})
+	}
+	for _, d := range []descriptor{
+		{length: 0}, {length: 2*pageSize + 1}, {first: 1, length: 2 * pageSize},
+		{first: 1 << 31, length: 1}, {length: 1 << 63},
+		{first: 2 * pageSize / regionUnit, length: 1},
+	} {
+		try(d)
+	}
+	if n := e.Stats().Garbage; n != 6 || len(got) != 0 {
+		t.Errorf("%d descriptors are garbage, and %d were handled; want 6 and 0", n, len(got))
+	}
+	try(descriptor{length: 2 * pageSize})
+	try(descriptor{first: (2*pageSize - regionUnit) / regionUnit, length: regionUnit})
+	if len(got) != 2 {
+		t.Errorf("%d payloads were handled, want 2", len(got))
 	}
 }
 

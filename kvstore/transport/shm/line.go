@@ -26,13 +26,18 @@ type line struct {
 	peer wire.Node // zero at the accepting side until a message of the base names the peer
 	out  *outbound // our segment: offered, and in use after the peer has accepted it
 	in   *token    // the peer's segment, nil if there is none
+
+	given map[token]*region // our regions that the peer was offered; nil: none
+	taken map[token]bool    // the peer's regions; only the goroutine of read uses it
 }
 
-// The notes on a line: an offer, which comes with a file descriptor, and the acceptance of an
-// offer.
+// The notes on a line: the offers of a segment and of a region, which come with a file descriptor;
+// the acceptance of an offer; and the end of a region.
 const (
-	offer  = 'O'
-	accept = 'A'
+	offer    = 'O'
+	share    = 'S'
+	accept   = 'A'
+	withdraw = 'W'
 
 	noteSize = 1 + 16 + 8
 )
@@ -175,38 +180,60 @@ func (e *endpoint) hear(l *line, note []byte, fd int) error {
 		if err != nil {
 			return err
 		}
-		return e.adopt(l, t, mem)
+		return e.adopt(l, t, &inbound{mem: mem, line: l})
+	case note[0] == share && fd >= 0 && len(l.taken) < maxRegions:
+		mem, err := openRegion(fd, binary.LittleEndian.Uint64(note[17:]))
+		if err != nil {
+			return err
+		}
+		return e.adopt(l, t, &inbound{mem: mem, line: l, region: true})
 	case note[0] == accept && fd < 0:
 		return e.accepted(l, t)
+	case note[0] == withdraw && fd < 0 && l.taken[t]:
+		delete(l.taken, t)
+		e.orphan(t)
+		return nil
 	}
-	return fmt.Errorf("shm: unexpected note %q, want an offer with a descriptor or an "+
-		"acceptance without", note[0])
+	return fmt.Errorf("shm: unexpected note %q, want an offer with a descriptor, or an "+
+		"acceptance or a withdrawal without", note[0])
 }
 
-// adopt adds a peer's segment and sends the acceptance.
-func (e *endpoint) adopt(l *line, t token, mem *memory) error {
+// adopt adds a peer's segment or region and sends the acceptance.
+func (e *endpoint) adopt(l *line, t token, in *inbound) error {
 	e.mu.Lock()
 	taken := e.in[t] != nil
-	if !taken {
-		e.in[t] = &inbound{mem: mem, line: l}
-		l.in = &t
+	switch {
+	case taken:
+	case in.region:
+		if l.taken == nil {
+			l.taken = map[token]bool{}
+		}
+		e.in[t], l.taken[t] = in, true
+	default:
+		e.in[t], l.in = in, &t
 	}
 	e.mu.Unlock()
 	if taken {
-		mem.drop()
+		in.mem.drop()
 		return errors.New("shm: the same segment twice")
 	}
 	return l.say(accept, t, 0, -1)
 }
 
-// accepted makes our segment usable after the peer has accepted it.
+// accepted makes our segment or region usable after the peer has accepted it.
 func (e *endpoint) accepted(l *line, t token) error {
 	e.mu.Lock()
+	if r := l.given[t]; r != nil {
+		r.readers[l.peer] = reader{l, t}
+		e.mu.Unlock()
+		return nil
+	}
 	o := l.out
 	ok := o != nil && o.token == t && !l.peer.IsZero()
 	peer := l.peer
-	if ok {
+	if ok && e.out[peer] != o {
 		e.out[peer] = o
+		e.passAll(l)
 	}
 	dialed := ok && e.dials[peer] != nil && e.dials[peer].line == l
 	e.mu.Unlock()
@@ -279,8 +306,16 @@ func (e *endpoint) end(l *line) {
 		}
 		l.out.mem.drop()
 	}
+	for _, r := range l.given {
+		if r.readers[l.peer].line == l {
+			delete(r.readers, l.peer)
+		}
+	}
 	if l.in != nil {
 		e.orphan(*l.in)
+	}
+	for t := range l.taken {
+		e.orphan(t)
 	}
 }
 

@@ -58,28 +58,40 @@ const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 // newSegment makes a segment of the given number of places and returns its file descriptor, which
 // the caller must close.
 func newSegment(places int) (*outbound, int, error) {
-	size := markPage + places*placeSize
-	fd, err := unix.MemfdCreate("gomx", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	mem, fd, err := newMemory(markPage+places*placeSize, seals)
 	if err != nil {
-		return nil, 0, fmt.Errorf("shm: making a segment: %w", err)
+		return nil, 0, err
 	}
-	o := &outbound{at: make([]place, places)}
+	o := &outbound{mem: mem, at: make([]place, places)}
 	rand.Read(o.token[:])
-	if err = unix.Ftruncate(fd, int64(size)); err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
-	}
-	if err == nil {
-		o.mem, err = mapSegment(fd, size)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return nil, 0, fmt.Errorf("shm: making a segment of %d bytes: %w", size, err)
-	}
 	return o, fd, nil
 }
 
-func mapSegment(fd, size int) (*memory, error) {
-	b, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+// newMemory makes memory with seals, maps it, and returns its file descriptor, which the caller
+// must close.
+func newMemory(size, seals int) (*memory, int, error) {
+	fd, err := unix.MemfdCreate("gomx", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, 0, fmt.Errorf("shm: making memory: %w", err)
+	}
+	var m *memory
+	if err = unix.Ftruncate(fd, int64(size)); err == nil {
+		m, err = mapMemory(fd, size, unix.PROT_READ|unix.PROT_WRITE)
+	}
+	if err == nil {
+		if _, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+			m.drop()
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, 0, fmt.Errorf("shm: making memory of %d bytes: %w", size, err)
+	}
+	return m, fd, nil
+}
+
+func mapMemory(fd, size, access int) (*memory, error) {
+	b, err := unix.Mmap(fd, 0, size, access, unix.MAP_SHARED)
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +107,29 @@ func openSegment(fd int, size uint64) (*memory, error) {
 		return nil, fmt.Errorf("shm: segment of %d bytes, want 1 to %d places of %d and a page",
 			size, maxPlaces, placeSize)
 	}
+	if err := checkMemory(fd, size, seals); err != nil {
+		return nil, err
+	}
+	return mapMemory(fd, int(size), unix.PROT_READ|unix.PROT_WRITE)
+}
+
+// checkMemory returns an error unless a peer's memory has the announced size and the wanted seals.
+func checkMemory(fd int, size uint64, want int) error {
 	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
-		return nil, fmt.Errorf("shm: a peer's descriptor is not a segment: %w", err)
+		return fmt.Errorf("shm: a peer's descriptor is not a segment: %w", err)
 	}
-	if have&seals != seals {
-		return nil, fmt.Errorf("shm: a peer's segment has seals %#x, want %#x", have, seals)
+	if have&want != want {
+		return fmt.Errorf("shm: a peer's segment has seals %#x, want %#x", have, want)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("shm: a peer's segment: %w", err)
+		return fmt.Errorf("shm: a peer's segment: %w", err)
 	}
 	if uint64(st.Size) != size {
-		return nil, fmt.Errorf("shm: a peer's segment has %d bytes, it announced %d", st.Size, size)
+		return fmt.Errorf("shm: a peer's segment has %d bytes, it announced %d", st.Size, size)
 	}
-	return mapSegment(fd, int(size))
+	return nil
 }
 
 // outbound is a segment through which this process sends.
@@ -158,6 +178,18 @@ func (o *outbound) acquire(n int) (first, round uint32, full time.Duration, ok b
 		o.old = time.Now()
 	}
 	return 0, 0, time.Since(o.old), false
+}
+
+// nearPiece is a number of bytes that copy leaves in the caches. From 1 MiB on it writes past them
+// on processors with AVX, and a receiver of the payload has to fetch it from memory.
+const nearPiece = 256 << 10
+
+// copyNear copies src to dst, which stays in the caches as far as it fits there.
+func copyNear(dst, src []byte) {
+	for len(src) > 0 {
+		n := copy(dst, src[:min(len(src), nearPiece)])
+		dst, src = dst[n:], src[n:]
+	}
 }
 
 // release frees places whose payload was not sent.

@@ -53,7 +53,7 @@ func TestSegmentsAreReplacedWhenMessagesWithThemWereLost(t *testing.T) {
 	base := func(cfg transport.Config) (transport.Endpoint, error) { return mem.Open(net, cfg) }
 	server, worker := pair(t, func(t testing.TB, cfg transport.Config) transport.Endpoint {
 		e, err := shm.Open(cfg, shm.Options{Base: base, Memory: 4 * 64 << 10,
-			Stuck: time.Millisecond})
+			Stuck: 200 * time.Millisecond}) // also the time that late messages have
 		if err != nil {
 			t.Fatal(err)
 		}
