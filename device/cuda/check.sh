@@ -88,4 +88,5 @@ LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run 'Te
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run 'Conv|Deconv|Pool|Norm|Soft|Layer|CUDALibrary' ./device/cuda ./op/nn ./op/loss ./op/prim
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDALibrary ./op/rnn ./exec
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDAStepWork ./module
 step "passed"
