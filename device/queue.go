@@ -23,10 +23,10 @@ const Beside = 3
 
 // Recorder is an optional interface of a Queue: it records work and repeats it at little cost.
 type Recorder interface {
-	// Record calls work, whose commands the queue records instead of running them. The random
-	// numbers of work count from seed on, and those of a replay from the replay's. The Recording is
-	// nil if a command cannot be recorded or the recording would not save time; the caller must
-	// then call work again outside Record. The error is work's.
+	// Record calls work, whose commands the queue records instead of running them. Work counts
+	// its random numbers from seed on, a replay from the seed of the replay. The Recording is nil
+	// if a command cannot be recorded or the recording would not save time; the caller must then
+	// call work again outside Record. The error is work's.
 	Record(seed uint64, work func() error) (Recording, error)
 }
 

@@ -117,8 +117,8 @@ func (n *Net) compiled() *compiled {
 }
 
 // MemoryPlan says where everything between the arguments and the outputs of a hybridized network
-// lies, for arguments like those of the last call: also gradients, if that call was one of
-// training. A network without a call since Hybridize, or with sparse arrays, has no plan.
+// lies, for arguments like the last call's: gradients too, if the last call was for training.
+// A network without a call since Hybridize, or with sparse arrays, has no plan.
 func (n *Net) MemoryPlan() (*sym.MemoryPlan, error) {
 	switch c := n.compiled(); {
 	case c == nil:

@@ -107,7 +107,7 @@ func (a *attention) inner(e op.Entry) *op.Node {
 }
 
 // computes reports whether e has the type of the match, or is float32: the kernel keeps scores and
-// weights in float32 whatever the type of its operands is.
+// weights in float32 for operands of both types.
 func (a *attention) computes(e op.Entry) bool {
 	t := a.facts.Types[e]
 	return t == a.typ || t == dtype.Float32

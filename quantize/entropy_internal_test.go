@@ -35,7 +35,8 @@ var drawings = map[string]func(r *rand.Rand, batch int) float64{
 	"shifted":        func(r *rand.Rand, _ int) float64 { return 5 + r.NormFloat64() },
 }
 
-// TestEntropyInMXNet compares thresholds with those of MXNet's calibration for the same batches.
+// TestEntropyInMXNet compares thresholds with the thresholds that MXNet's calibration finds in the
+// same batches.
 func TestEntropyInMXNet(t *testing.T) {
 	python := flag.Lookup("mxnet").Value.String()
 	if python == "" {

@@ -1,5 +1,5 @@
 // Ocr prints the lines of text in pictures. Two models of rapidocr in ONNX's format, which
-// `make onnx-wheels` installs, find the lines and read them:
+// `make onnx-models` installs, find the lines and read them:
 //
 //	ocr -models FOLDER page.png
 //

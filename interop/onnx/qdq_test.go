@@ -50,8 +50,8 @@ func (c *coder) weight(r *rand.Rand, name string, axis int, shape ...int) string
 }
 
 // TestCodedNetwork imports convolutions, poolings, a sum, a join and dense layers between integers.
-// Quantized operators must give what the composition of operators of float32 gives, but for one
-// step of a rounding in a few places.
+// The results of quantized operators must equal the results of float32 operators, but for one step
+// of a rounding in a few places.
 func TestCodedNetwork(t *testing.T) {
 	for name, typ := range map[string]dtype.Type{"uint8": dtype.Uint8, "int8": dtype.Int8} {
 		r := rand.New(rand.NewPCG(81, 0))

@@ -15,7 +15,7 @@ import (
 var python = flag.String("python", "", "Python interpreter that can import onnx and onnxruntime")
 
 // TestRuntimeQDQ imports models that onnxruntime.quantization has made of a small network, and
-// compares with ONNX Runtime's outputs: differences are those of single roundings.
+// compares with ONNX Runtime's outputs: single roundings make the difference.
 func TestRuntimeQDQ(t *testing.T) {
 	if *python == "" {
 		t.Skip("wants an interpreter: -python PYTHON, or make onnx PYTHON=python3")

@@ -41,7 +41,8 @@ func (d *normDNN) scale(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch) (unsa
 }
 
 // forward puts the layer on q. The statistics are wanted, or nobody reads them; late says that they
-// stay until the next mark of q, so that the moving averages can wait for those of other layers.
+// stay until the next mark of q, so that one launch can update the moving averages of several
+// layers.
 func (d *normDNN) forward(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch, wanted,
 	late bool) error {
 	if d.lib == nil || k.out == k.x || k.out == nil || !d.learns && (wanted || k.batchStats != 0) {

@@ -24,8 +24,8 @@ const (
 	regionUnit = 64
 	editionAt  = -pageSize // of the edition, from the end
 	pageSize   = 4096
-	// regionSeals are the seals that a region must have: those of segments, and that nobody but its
-	// maker writes it.
+	// regionSeals are the seals that a region must have: the seals of a segment, and the seal
+	// that lets only its maker write it.
 	regionSeals = seals | unix.F_SEAL_FUTURE_WRITE
 	// maxRegions is the largest number of regions of an endpoint, and of those on a line. Notes
 	// about as many wait in a socket whose peer stands still.
