@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -168,17 +167,6 @@ func fuses(t *testing.T, net *sym.Symbol, config sym.BindConfig) {
 // narrowError is the rounding of a chain of a few operators in bfloat16, relative to the norm.
 const narrowError = 0.02
 
-// distance returns the norm of got - want, relative to that of want where it is not below one: the
-// gradient of a mask that has no effect is zero but for rounding.
-func distance(got, want []float32) float64 {
-	d, n := 0.0, 0.0
-	for i, w := range want {
-		d += float64(got[i]-w) * float64(got[i]-w)
-		n += float64(w) * float64(w)
-	}
-	return math.Sqrt(d / max(n, 1))
-}
-
 // TestAttentionIsOneOperator compares random programs with and without the pass, which must find the
 // attention in all of them, and drop the same weights; in bfloat16 it must not lose more to rounding.
 func TestAttentionIsOneOperator(t *testing.T) {
@@ -199,7 +187,9 @@ func TestAttentionIsOneOperator(t *testing.T) {
 			rounded, fused := c.Run(t, false, []string{"fuse-attention"}), c.Run(t, false, nil)
 			for key := range want {
 				nettest.Alike(t, key, got[key], want[key])
-				apart, bound := distance(fused[key], want[key]), distance(rounded[key], want[key])
+				// The gradient of a mask without effect is zero but for rounding.
+				apart := nettest.Distance(fused[key], want[key], 1)
+				bound := nettest.Distance(rounded[key], want[key], 1)
 				if !(apart <= 2*bound+narrowError) {
 					t.Errorf("%s in bfloat16: %v away from float32, without the pass %v", key, apart,
 						bound)

@@ -270,15 +270,7 @@ func queueBulk(r *engine.Run, done func(error)) {
 func (b *bulkCall) runAll() error {
 	for _, c := range b.calls {
 		c.args.Queue = b.queue
-		k := c.plan.kernel
-		if k.Scratch > 0 {
-			var err error
-			if c.scratch, err = device.Alloc(c.dev, k.Scratch, device.PurposeScratch); err != nil {
-				return err
-			}
-			c.args.Scratch = c.scratch.Ptr
-		}
-		if err := k.Run(&c.args); err != nil {
+		if err := c.put(); err != nil {
 			return op.WithOp(err, c.plan.op.Name, "", "")
 		}
 	}
@@ -289,11 +281,7 @@ func (b *bulkCall) runAll() error {
 func (b *bulkCall) completed(err error) {
 	done := b.done
 	for i, c := range b.calls {
-		c.scratch.Free()
-		c.scratch = device.Block{}
-		if err == nil {
-			c.recycle()
-		}
+		c.settle(err)
 		b.calls[i] = nil
 	}
 	b.calls, b.done, b.queue = b.calls[:0], nil, nil

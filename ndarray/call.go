@@ -123,26 +123,39 @@ func queueCall(r *engine.Run, done func(error)) {
 		c.complete = c.completed
 	}
 	c.done, c.args.Queue = done, q
-	err = r.Begin(q)
-	if k := c.plan.kernel; err == nil && k.Scratch > 0 {
-		if c.scratch, err = device.Alloc(c.dev, k.Scratch, device.PurposeScratch); err == nil {
-			c.args.Scratch = c.scratch.Ptr
-		}
-	}
-	if err == nil {
-		err = c.plan.kernel.Run(&c.args)
+	if err = r.Begin(q); err == nil {
+		err = c.put()
 	}
 	r.Finish(q, c.complete, err)
+}
+
+// put puts the kernel's work on the queue of the arguments. The scratch memory stays until settle.
+func (c *call) put() (err error) {
+	k := c.plan.kernel
+	if k.Scratch > 0 {
+		if c.scratch, err = device.Alloc(c.dev, k.Scratch, device.PurposeScratch); err != nil {
+			return err
+		}
+		c.args.Scratch = c.scratch.Ptr
+	}
+	return k.Run(&c.args)
+}
+
+// settle frees the scratch memory of a call that the device has completed, and recycles the block
+// unless the call failed.
+func (c *call) settle(err error) {
+	c.scratch.Free()
+	c.scratch = device.Block{}
+	if err == nil {
+		c.recycle()
+	}
 }
 
 // completed runs when the device has completed the call.
 func (c *call) completed(err error) {
 	done := c.done
-	c.scratch.Free()
-	c.done, c.scratch = nil, device.Block{}
-	if err == nil {
-		c.recycle()
-	}
+	c.done = nil
+	c.settle(err)
 	done(err)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"gomx/checkpoint"
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/quantize"
 )
@@ -32,7 +33,7 @@ func TestOfMXNet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, plain := range []bool{true, false} {
-		if d := distance(outputs(t, m, c["data"], plain), want); d > 1e-6 {
+		if d := nettest.Distance(outputs(t, m, c["data"], plain), want, 0); d > 1e-6 {
 			t.Errorf("fused %v: outputs differ by %v from MXNet's", !plain, d)
 		}
 	}
@@ -76,7 +77,7 @@ func TestInMXNet(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, plain := range []bool{true, false} {
-			d := distance(outputs(t, r.Model, x, plain), want)
+			d := nettest.Distance(outputs(t, r.Model, x, plain), want, 0)
 			t.Logf("mode %s, fused %v: outputs differ by %v", mode, !plain, d)
 			if d > 1e-5 {
 				t.Errorf("mode %s, fused %v: outputs differ by %v from MXNet's", mode, !plain, d)

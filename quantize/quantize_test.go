@@ -9,6 +9,7 @@ import (
 
 	"gomx/checkpoint"
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	dataio "gomx/io"
 	nd "gomx/ndarray"
 	"gomx/quantize"
@@ -136,16 +137,6 @@ func outputs(t *testing.T, m *checkpoint.Model, x *nd.Array, without bool) []flo
 	return v
 }
 
-// distance is the relative distance of two lists.
-func distance(got, want []float32) float64 {
-	d, n := 0.0, 0.0
-	for i := range want {
-		d += math.Pow(float64(got[i])-float64(want[i]), 2)
-		n += math.Pow(float64(want[i]), 2)
-	}
-	return math.Sqrt(d / n)
-}
-
 // TestCalibrate compares quantized networks of every mode with the float32 network, and saves and
 // loads them.
 func TestCalibrate(t *testing.T) {
@@ -187,7 +178,7 @@ func TestCalibrate(t *testing.T) {
 				t.Errorf("%d layers quantized, want %d: %+v", n, c.quantized, r.Layers)
 			}
 			got := outputs(t, r.Model, x, false)
-			d := distance(got, want)
+			d := nettest.Distance(got, want, 0)
 			if t.Logf("error %.4f", d); !(d < c.error && d > 1e-5) {
 				t.Errorf("error %v, want at most %v and more than none", d, c.error)
 			}
@@ -199,7 +190,7 @@ func TestCalibrate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := distance(outputs(t, again, x, false), got); d != 0 {
+			if d := nettest.Distance(outputs(t, again, x, false), got, 0); d != 0 {
 				t.Errorf("after loading, outputs differ by %v", d)
 			}
 		})
@@ -248,7 +239,7 @@ func TestErrorOfOneLayer(t *testing.T) {
 					bound)
 			}
 		}
-		if d := distance(got, want); d > 0.02 || d == 0 {
+		if d := nettest.Distance(got, want, 0); d > 0.02 || d == 0 {
 			t.Errorf("seed %d: error %v, want between 0 and 0.02", seed, d)
 		}
 	}
@@ -282,7 +273,7 @@ func TestMaxLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := distance(outputs(t, r.Model, data, false), want)
+		d := nettest.Distance(outputs(t, r.Model, data, false), want, 0)
 		errors = append(errors, d)
 		if limit > 0 && d > limit {
 			t.Errorf("error %v, want at most %v", d, limit)

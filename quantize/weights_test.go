@@ -7,6 +7,7 @@ import (
 
 	"gomx/checkpoint"
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	"gomx/quantize"
 	sym "gomx/symbol"
 )
@@ -61,7 +62,7 @@ func TestWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, plain := range []bool{true, false} {
-			d := distance(outputs(t, again, data, plain), want)
+			d := nettest.Distance(outputs(t, again, data, plain), want, 0)
 			if t.Logf("%+v: error %.4f", c.config, d); !(d < c.error && d > 1e-5) {
 				t.Errorf("%+v: error %v, want at most %v and more than none", c.config, d, c.error)
 			}

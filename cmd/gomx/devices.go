@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -49,9 +48,7 @@ func devicesCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(list)
+				return writeJSON(cmd.OutOrStdout(), list)
 			}
 			return list.write(cmd.OutOrStdout())
 		},

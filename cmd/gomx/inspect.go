@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -51,9 +50,7 @@ These need the shapes of the inputs: give each with --shape.`,
 				return err
 			}
 			if output == "json" {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(rows)
+				return writeJSON(cmd.OutOrStdout(), rows)
 			}
 			return table(cmd.OutOrStdout(), rows)
 		},
@@ -148,9 +145,7 @@ func inspectONNX(out io.Writer, path, form string) error {
 	}
 	about := f.About()
 	if form == "json" {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(about)
+		return writeJSON(out, about)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "producer\t%s\n", about.Producer)

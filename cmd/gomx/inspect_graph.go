@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -119,9 +118,7 @@ func (f *graphFlags) write(out io.Writer, v any, table func(io.Writer) error) er
 	if f.output != "json" {
 		return table(out)
 	}
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	return writeJSON(out, v)
 }
 
 // toFile creates the file at path and fills it with write.

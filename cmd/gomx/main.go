@@ -206,3 +206,10 @@ func revision() string {
 	}
 	return ""
 }
+
+// writeJSON prints v as JSON over several lines, which people read too.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -123,9 +122,7 @@ func (f *quantizeFlags) encode(w io.Writer, layers []quantize.Layer) error {
 		}
 		rows[i] = r
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(map[string]any{"symbol": checkpoint.SymbolPath(f.out),
+	return writeJSON(w, map[string]any{"symbol": checkpoint.SymbolPath(f.out),
 		"params": checkpoint.ParamsPath(f.out, 0), "layers": rows})
 }
 

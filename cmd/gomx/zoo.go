@@ -44,9 +44,7 @@ func zooListCommand() *cobra.Command {
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(zooRows())
+				return writeJSON(cmd.OutOrStdout(), zooRows())
 			}
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "name\tother name\tinputs")
@@ -234,9 +232,7 @@ func summarize(w io.Writer, net *gluon.Net, inputs []zoo.Input, asJSON bool) err
 		return err
 	}
 	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(s)
+		return writeJSON(w, s)
 	}
 	return s.WriteTable(w)
 }

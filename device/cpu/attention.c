@@ -238,9 +238,8 @@ INLINE float dot_row(const float *a, const float *b, int64_t n) {
 		for (int k = 0; k < 2; k++) sum[k] += GX_AT8(a + i + 8 * k) * GX_AT8(b + i + 8 * k);
 		i += 16;
 	}
-	gx_v8 part = (sum[0] + more[0]) + (sum[1] + more[1]);
-	for (int k = 0; k < 4; k++) part[k] += part[k + 4];
-	float all = (part[0] + part[2]) + (part[1] + part[3]);
+	for (int k = 0; k < 2; k++) sum[k] += more[k];
+	float all = gx_total(sum);
 	for (; i < n; i++) all += a[i] * b[i];
 	return all;
 }

@@ -11,15 +11,6 @@
 
 enum { ROWS = 4, TERMS = 6 };
 
-// total adds sixteen lanes.
-INLINE float total(const void *v) {
-	float s[GX_LANES];
-	memcpy(s, v, sizeof s);
-	for (int i = 0; i < 8; i++) s[i] += s[i + 8];
-	for (int i = 0; i < 4; i++) s[i] += s[i + 4];
-	return (s[0] + s[2]) + (s[1] + s[3]);
-}
-
 #define TILE large
 #define PARTS 1
 #define VECTOR gx_v16
@@ -40,7 +31,7 @@ INLINE void bias(const gx_dots *d, int64_t output) {
 		for (int64_t l = 0; i < d->pixels; i++, l++) sum[l / GX_HALF][l % GX_HALF] += dy[i];
 	}
 	gx_v8 lanes[2] = {sum[0] + sum[2], sum[1] + sum[3]};
-	float s = total(lanes);
+	float s = gx_total(lanes);
 	d->dbias[output] = d->add ? d->dbias[output] + s : s;
 }
 

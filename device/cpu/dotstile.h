@@ -46,7 +46,7 @@ INLINE void TILE(const gx_dots *d, int64_t output, int64_t term, int rows, int t
 		float *to = d->dw + (output + r) * d->down + term;
 #pragma GCC unroll 6
 		for (int t = 0; t < terms; t++)
-			to[t] = d->add ? to[t] + total(sum[r][t]) : total(sum[r][t]);
+			to[t] = d->add ? to[t] + gx_total(sum[r][t]) : gx_total(sum[r][t]);
 	}
 }
 

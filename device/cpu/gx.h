@@ -99,6 +99,16 @@ typedef int32_t gx_i8 __attribute__((vector_size(32), aligned(4), may_alias));
 #define GX_HALF 8
 #define GX_AT8(p) (*(gx_v8 *)(p))
 
+// gx_total adds sixteen lanes, which lie in vectors of any width: the halves, then the halves of
+// their sums.
+static inline __attribute__((always_inline)) float gx_total(const void *lanes) {
+	float s[GX_LANES];
+	memcpy(s, lanes, sizeof s);
+	for (int i = 0; i < 8; i++) s[i] += s[i + 8];
+	for (int i = 0; i < 4; i++) s[i] += s[i + 4];
+	return (s[0] + s[2]) + (s[1] + s[3]);
+}
+
 static inline int64_t gx_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gx_max(int64_t a, int64_t b) { return a > b ? a : b; }
 

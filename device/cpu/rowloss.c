@@ -29,15 +29,6 @@ int64_t gx_row_loss_room(const gx_row_loss *p, int threads) {
 	return (parts - 1) * p->in + parts;
 }
 
-// fold adds the lanes in a fixed order.
-static inline __attribute__((always_inline)) float fold(const gx_v8 *v) {
-	float s[LINE];
-	memcpy(s, v, sizeof s);
-	for (int n = LINE / 2; n > 0; n /= 2)
-		for (int i = 0; i < n; i++) s[i] += s[i + n];
-	return s[0];
-}
-
 // multiply writes the products of count rows with w.
 static inline __attribute__((always_inline)) void multiply(float *s, const float *x, const float *w,
 	int64_t n, int count) {
@@ -50,7 +41,7 @@ static inline __attribute__((always_inline)) void multiply(float *s, const float
 			sum[r][1] += GX_AT8(x + r * n + i + GX_HALF) * hi;
 		}
 	}
-	for (int r = 0; r < count; r++) s[r] = fold(sum[r]);
+	for (int r = 0; r < count; r++) s[r] = gx_total(sum[r]);
 	for (; i < n; i++)
 		for (int r = 0; r < count; r++) s[r] += x[r * n + i] * w[i];
 }

@@ -34,14 +34,6 @@ INLINE gx_v8 part_of(const uint8_t *codes, int q, int bits) {
 	return real((bytes)(((q < 2 ? b : b >> 4) & 15) ^ 8) - 8);
 }
 
-INLINE float total(const gx_v8 *v) {
-	float s[16], *p = s;
-	memcpy(s, v, sizeof s);
-	for (int n = 8; n > 0; n /= 2)
-		for (int i = 0; i < n; i++) p[i] += p[i + n];
-	return s[0];
-}
-
 // code returns column k of a row of codes.
 INLINE float code(const uint8_t *row, int64_t k, int bits) {
 	if (bits == 8) return (float)(int8_t)row[k];
@@ -86,7 +78,7 @@ INLINE void tile(const job *j, int64_t r, int64_t o, int rows, int outputs, int 
 	}
 	for (int i = 0; i < outputs; i++)
 		for (int n = 0; n < rows; n++) {
-			float v = total(sum[i][n]) + rest[i][n];
+			float v = gx_total(sum[i][n]) + rest[i][n];
 			j->y[(r + n) * w->outputs + o + i] = j->bias ? v + j->bias[o + i] : v;
 		}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,16 +30,12 @@ func (d *detector) check(ctx context.Context, folder string) error {
 	}
 	right, all := 0, 0
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		samples, err := readSound(file)
 		if err != nil {
 			return err
 		}
-		s, err := decodeWAV(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
 		name := filepath.Base(file)
-		r, n, err := d.compare(ctx, s.resample(rate).samples, !strings.HasPrefix(name, "Noise"))
+		r, n, err := d.compare(ctx, samples, !strings.HasPrefix(name, "Noise"))
 		if err != nil {
 			return err
 		}

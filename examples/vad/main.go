@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
 
 	nd "gomx/ndarray"
 	"gomx/predict"
@@ -43,15 +42,11 @@ func run(ctx context.Context, path, folder string, files []string) error {
 		return d.check(ctx, folder)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		samples, err := readSound(file)
 		if err != nil {
 			return err
 		}
-		s, err := decodeWAV(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		probs, err := d.probabilities(ctx, s.resample(rate).samples)
+		probs, err := d.probabilities(ctx, samples)
 		if err != nil {
 			return err
 		}

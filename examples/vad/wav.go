@@ -5,12 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 )
 
 // sound holds samples from -1 to 1 of one channel.
 type sound struct {
 	rate    int // samples in a second
 	samples []float32
+}
+
+// readSound returns the samples of a file in the format WAV at the model's rate.
+func readSound(file string) ([]float32, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	s, err := decodeWAV(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return s.resample(rate).samples, nil
 }
 
 // decodeWAV reads a file in the format WAV with integers of 16 bits. Channels are averaged.

@@ -1,7 +1,6 @@
 package zoo_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"gomx/gluon"
 	"gomx/gluon/zoo"
 	"gomx/initializer"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/predict"
@@ -20,16 +20,6 @@ import (
 // narrowError is the most that outputs of a network in bfloat16 may differ from outputs in float32:
 // the norm of the difference by the norm of the outputs.
 const narrowError = 1e-2
-
-// distance returns the norm of got - want, relative to that of want.
-func distance(got, want []float32) float64 {
-	d, n := 0.0, 0.0
-	for i, w := range want {
-		d += float64(got[i]-w) * float64(got[i]-w)
-		n += float64(w) * float64(w)
-	}
-	return math.Sqrt(d / n)
-}
 
 // exported writes a network with new parameters to files and reads them again.
 func exported(t *testing.T, net *gluon.Net, init initializer.Initializer,
@@ -66,7 +56,7 @@ func TestResNetNarrow(t *testing.T) {
 		ok(t, err)
 		k.Close()
 	}
-	if d := distance(out[dtype.BFloat16], out[dtype.Float32]); !(d > 0 && d <= narrowError) {
+	if d := nettest.Distance(out[dtype.BFloat16], out[dtype.Float32], 0); !(d > 0 && d <= narrowError) {
 		t.Errorf("relative distance %v of bfloat16 from float32, want at most %v", d, narrowError)
 	}
 	e, err := sym.Explain(m.Symbol, sym.BindConfig{Precision: dtype.BFloat16,
@@ -105,7 +95,7 @@ func TestBERTNarrow(t *testing.T) {
 			ok(t, err)
 			k.Close()
 		}
-		if d := distance(out[dtype.BFloat16], out[dtype.Float32]); !(d > 0 && d <= narrowError) {
+		if d := nettest.Distance(out[dtype.BFloat16], out[dtype.Float32], 0); !(d > 0 && d <= narrowError) {
 			t.Errorf("%d layers: relative distance %v of bfloat16 from float32, want at most %v",
 				layers, d, narrowError)
 		}

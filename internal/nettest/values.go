@@ -102,3 +102,13 @@ func SameBits(t *testing.T, what string, got, want []float32) {
 		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
 	}
 }
+
+// Distance returns the norm of got - want, divided by the norm of want, or by least if that is more.
+func Distance(got, want []float32, least float64) float64 {
+	d, n := 0.0, 0.0
+	for i, w := range want {
+		d += math.Pow(float64(got[i])-float64(w), 2)
+		n += math.Pow(float64(w), 2)
+	}
+	return math.Sqrt(d) / max(math.Sqrt(n), least)
+}

@@ -109,15 +109,6 @@ func (o *operand) perChannel(c *call, list []float64) *sym.Symbol {
 	return c.numbers(dtype.Float32, list, shape...)
 }
 
-// all returns a list of n equal numbers.
-func all(n int, v float64) []float64 {
-	list := make([]float64, n)
-	for i := range list {
-		list[i] = v
-	}
-	return list
-}
-
 // product is scale·sums + offset of uint8 data and q, as float32: a convolution, or without p a
 // dense layer of rows. It has the form that package quantize makes, which executors run as one
 // operator.
@@ -144,14 +135,13 @@ func (o *operand) product(c *call, x *sym.Symbol, p *sym.ConvolutionParams, scal
 func (o *operand) total(c *call, x *sym.Symbol, p *sym.ConvolutionParams) *sym.Symbol {
 	n := o.shape[0]
 	if o.rest == nil {
-		return o.product(c, x, p, all(n, 1), all(n, 0))
+		return o.product(c, x, p, slices.Repeat([]float64{1}, n),
+			slices.Repeat([]float64{0}, n))
 	}
 	wide := *o
-	wide.q = append([]int8(nil), o.q...)
-	for range len(o.q) / n {
-		wide.q = append(wide.q, 1)
-	}
-	s := wide.product(c, x, p, all(n+1, 1), all(n+1, 0))
+	wide.q = slices.Concat(o.q, slices.Repeat([]int8{1}, len(o.q)/n))
+	s := wide.product(c, x, p, slices.Repeat([]float64{1}, n+1),
+		slices.Repeat([]float64{0}, n+1))
 	return sym.BroadcastSub(cut(s, 1, 0, n), sym.BroadcastMul(cut(s, 1, n, n+1),
 		o.perChannel(c, o.rest)))
 }
@@ -202,8 +192,7 @@ func kernelConv(c *call, i, zeroI, k, zeroK int, w win) *sym.Symbol {
 	if o == nil || o.rest != nil && group != 1 {
 		return nil
 	}
-	ones := padded(c, c.filled(append(dtype.Shape{1}, x.shape[1:]...), 1, dtype.Float32),
-		&win{before: slices.Clone(w.before), after: slices.Clone(w.after)}, 0)
+	ones := onesOf(c, x, w)
 	s := padded(c, x.s, &w, 0)
 	p := &sym.ConvolutionParams{Kernel: w.kernel, Stride: w.stride, Dilate: w.dilation,
 		Pad: w.before, NumFilter: o.shape[0], NumGroup: group, NoBias: true}
@@ -213,6 +202,12 @@ func kernelConv(c *call, i, zeroI, k, zeroK int, w win) *sym.Symbol {
 	}
 	zero := c.reshape(cast(c.x(zeroI), dtype.Float32), dtype.Shape{1, 1, 1, 1, 1}[:x.rank()])
 	return sym.BroadcastSub(y, sym.BroadcastMul(o.weightsIn(c, ones, p), zero))
+}
+
+// onesOf is one output's data of a convolution with ones in their place, padded as windows w say.
+func onesOf(c *call, data *value, w win) *sym.Symbol {
+	return padded(c, c.filled(append(dtype.Shape{1}, data.shape[1:]...), 1, dtype.Float32),
+		&win{before: slices.Clone(w.before), after: slices.Clone(w.after)}, 0)
 }
 
 // weightsIn sums the true weights of each output channel that meet data and not padding: a constant

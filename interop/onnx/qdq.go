@@ -73,7 +73,7 @@ func quantizeByKernel(c *call, t dtype.Type) []*sym.Symbol {
 	}
 	if have := v.coding; have != nil && have.q.typ == t {
 		if s, z, ok := have.one(); ok && s == scale && z == zero {
-			c.direct = []*value{have.q} // rounding what was rounded so changes nothing
+			c.direct = []*value{have.q} // the numbers are steps of this scale already
 			return nil
 		}
 	}
@@ -144,7 +144,7 @@ func codedProduct(c *call, axis int, columns bool) *coded {
 	if len(d.scale) != 1 && len(d.scale) != n {
 		return nil
 	}
-	p.offset = all(n, 0)
+	p.offset = slices.Repeat([]float64{0}, n)
 	if c.has(2) {
 		bias, err := c.in[2].floats()
 		if err != nil || len(bias) != n {
@@ -152,7 +152,7 @@ func codedProduct(c *call, axis int, columns bool) *coded {
 		}
 		p.offset = bias
 	}
-	p.scale = all(n, step)
+	p.scale = slices.Repeat([]float64{step}, n)
 	for k := range p.scale {
 		p.scale[k] *= d.scale[k%len(d.scale)]
 	}
@@ -179,9 +179,7 @@ func codedConv(c *call, w win) *sym.Symbol {
 	edges := p.zero != 0 && slices.Max(slices.Concat(w.before, w.after)) > 0
 	var ones *sym.Symbol
 	if edges {
-		shape := append(dtype.Shape{1}, c.in[0].shape[1:]...)
-		ones = padded(c, c.filled(shape, 1, dtype.Float32),
-			&win{before: slices.Clone(w.before), after: slices.Clone(w.after)}, 0)
+		ones = onesOf(c, c.in[0], w)
 	} else {
 		p.shifted()
 	}
