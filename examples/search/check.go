@@ -17,7 +17,7 @@ var questions = map[string]string{
 	"calibrate a network and compute with 8-bit integers":      "quantization.md",
 	"convert a model of another framework to ONNX":             "onnx.md",
 	"What does half precision change about the loss?":          "mixed-precision.md",
-	"answer requests over HTTP with a trained model":           "serving.md",
+	"answer requests over HTTP with a trained model":           "getting-started.md",
 	"I know torch tensors, where do I begin?":                  "from-pytorch.md",
 	"How old may the values be that a worker reads?":           "staleness.md",
 	"watch the loss in a browser":                              "board.md",

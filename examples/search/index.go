@@ -29,7 +29,12 @@ type index struct {
 	vectors    [][]float32
 }
 
-// newIndex embeds the paragraphs of the pages in a folder. Code, tables and headings are left out.
+// reference is the page of all operators. It has more paragraphs than the other pages together, and
+// gomx ops answers what it answers.
+const reference = "ops.md"
+
+// newIndex embeds the pieces of the pages in a folder, each behind the titles that it stands under,
+// because few paragraphs name the subject of their page.
 func newIndex(ctx context.Context, m *embed.Model, folder string) (*index, error) {
 	pages, err := filepath.Glob(filepath.Join(folder, "*.md"))
 	if err == nil && len(pages) == 0 {
@@ -41,19 +46,17 @@ func newIndex(ctx context.Context, m *embed.Model, folder string) (*index, error
 	x := &index{model: m}
 	var texts []string
 	for _, page := range pages {
+		name := filepath.Base(page)
+		if name == reference {
+			continue
+		}
 		b, err := os.ReadFile(page)
 		if err != nil {
 			return nil, err
 		}
-		for i, prose := range strings.Split(string(b), "```") {
-			for _, p := range strings.Split(prose, "\n\n") {
-				text := strings.Join(strings.Fields(p), " ")
-				if i%2 == 1 || len(text) < 40 || strings.ContainsAny(text[:1], "|#<") {
-					continue
-				}
-				texts = append(texts, text)
-				x.paragraphs = append(x.paragraphs, hit{Page: filepath.Base(page), Text: text})
-			}
+		for titles, text := range pieces(string(b)) {
+			texts = append(texts, titles+text)
+			x.paragraphs = append(x.paragraphs, hit{Page: name, Text: text})
 		}
 	}
 	x.vectors, err = m.Embed(ctx, texts...)
