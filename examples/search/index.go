@@ -29,8 +29,8 @@ type index struct {
 	vectors    [][]float32
 }
 
-// reference is the page of all operators. It has more paragraphs than the other pages together, and
-// gomx ops answers what it answers.
+// reference is the page of all operators, which the index leaves out: it has more paragraphs than
+// the other pages together.
 const reference = "ops.md"
 
 // newIndex embeds the pieces of the pages in a folder, each behind the titles that it stands under,

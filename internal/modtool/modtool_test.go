@@ -30,6 +30,28 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 var identity = []string{"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t",
 	"GIT_COMMITTER_EMAIL=t@t"}
 
+// Renaming a copy of this module, with records of a program in its folder runs, leaves the old path
+// nowhere but in the records.
+func TestRenameLeavesNothing(t *testing.T) {
+	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		t.Skip("wants a clone of the module by git")
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	command(t, ".", nil, "git", "clone", "-q", strings.TrimSpace(string(root)), copied)
+	const record = "\"gomx/runs\"\n"
+	write(t, copied, map[string]string{"runs/mine/events.jsonl": record})
+	if err := rename(copied, renamed); err != nil {
+		t.Fatal(err)
+	}
+	if left := leftovers(t, copied); left != "" {
+		t.Errorf("the old path is left in\n%s", left)
+	}
+	if got, err := os.ReadFile(filepath.Join(copied, "runs/mine/events.jsonl")); string(got) != record {
+		t.Errorf("the record is %q, %v", got, err)
+	}
+}
+
 // A renamed copy of this module passes tests, is released, and a program outside of it fetches and
 // runs the release.
 func TestRenamedReleaseIsFetched(t *testing.T) {

@@ -14,7 +14,17 @@ import (
 )
 
 // skipped are folders that hold nothing of the module.
-var skipped = map[string]bool{".git": true, ".cache": true, "dist": true, "runs": true}
+var skipped = map[string]bool{".git": true, ".cache": true, "dist": true}
+
+// records reports whether a folder holds records of a program: it lies in the folder runs, which is
+// a package too, and has no Go files.
+func records(root, path string) bool {
+	if filepath.Dir(path) != filepath.Join(root, "runs") || filepath.Base(path) == "testdata" {
+		return false
+	}
+	sources, _ := filepath.Glob(filepath.Join(path, "*.go"))
+	return len(sources) == 0
+}
 
 // rename gives the module in root another path, in place.
 func rename(root, to string) error {
@@ -33,7 +43,7 @@ func rename(root, to string) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && skipped[d.Name()]:
+		case d.IsDir() && (skipped[d.Name()] || records(root, path)):
 			return filepath.SkipDir
 		case !d.Type().IsRegular():
 			return nil
