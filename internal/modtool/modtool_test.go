@@ -30,23 +30,34 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 var identity = []string{"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t",
 	"GIT_COMMITTER_EMAIL=t@t"}
 
-// Renaming a copy of this module, with records of a program in its folder runs, leaves the old path
-// nowhere but in the records.
-func TestRenameLeavesNothing(t *testing.T) {
-	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
-	if err != nil {
+// clone makes a copy of this module in dir.
+func clone(t *testing.T, dir string) {
+	t.Helper()
+	root := strings.TrimSpace(command(t, ".", nil, "git", "rev-parse", "--show-toplevel"))
+	command(t, ".", nil, "git", "clone", "-q", "--no-hardlinks", root, dir)
+}
+
+// renameClone renames a clone, in which the old path must be left nowhere.
+func renameClone(t *testing.T, dir string) {
+	t.Helper()
+	if err := rename(dir, renamed); err != nil {
+		t.Fatal(err)
+	}
+	if left := leftovers(t, dir); left != "" {
+		t.Errorf("the old path is left in\n%s", left)
+	}
+}
+
+// Renaming leaves records of a program in the folder runs as they are, and nothing else.
+func TestRenameKeepsRecords(t *testing.T) {
+	if exec.Command("git", "rev-parse", "--show-toplevel").Run() != nil {
 		t.Skip("wants a clone of the module by git")
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
-	command(t, ".", nil, "git", "clone", "-q", strings.TrimSpace(string(root)), copied)
+	clone(t, copied)
 	const record = "\"gomx/runs\"\n"
 	write(t, copied, map[string]string{"runs/mine/events.jsonl": record})
-	if err := rename(copied, renamed); err != nil {
-		t.Fatal(err)
-	}
-	if left := leftovers(t, copied); left != "" {
-		t.Errorf("the old path is left in\n%s", left)
-	}
+	renameClone(t, copied)
 	if got, err := os.ReadFile(filepath.Join(copied, "runs/mine/events.jsonl")); string(got) != record {
 		t.Errorf("the record is %q, %v", got, err)
 	}
@@ -60,14 +71,8 @@ func TestRenamedReleaseIsFetched(t *testing.T) {
 	}
 	dir := t.TempDir()
 	copied, dist := filepath.Join(dir, "copy"), filepath.Join(dir, "dist")
-	root := strings.TrimSpace(command(t, ".", nil, "git", "rev-parse", "--show-toplevel"))
-	command(t, ".", nil, "git", "clone", "-q", "--no-hardlinks", root, copied)
-	if err := rename(copied, renamed); err != nil {
-		t.Fatal(err)
-	}
-	if left := leftovers(t, copied); left != "" {
-		t.Errorf("the old path is left in\n%s", left)
-	}
+	clone(t, copied)
+	renameClone(t, copied)
 	t.Log(command(t, copied, nil, "go", "test", "-timeout", "20m", "./engine/...",
 		"./examples/mnist"))
 	command(t, copied, identity, "git", "commit", "-qam", "renamed")
