@@ -59,6 +59,8 @@ void gx_stream(float *d, const float *s, int64_t n);
 void gx_copy_past(void *d, const void *s, size_t n);
 void gx_streamed(void);
 
+void gx_sum_parts(float *d, float *out, const float *const *parts, int k, int64_t n);
+
 // Outputs of GX_LARGE elements and more do not stay in the caches anyway: written past them, they
 // need not be read first. They are made in blocks of GX_STREAM elements, which gx_stream then
 // copies: so few that loads and stores overlap.

@@ -1,7 +1,10 @@
 package ring
 
 // buffers is memory for contributions that wait, which all keys share. Its zero value is empty.
-type buffers struct{ free [][]byte }
+type buffers struct {
+	free [][]byte
+	lent int // bytes of contributions that wait in memory of the transport
+}
 
 // loose is the number of bytes by which a buffer may be longer than twice the need.
 const loose = 4 << 10

@@ -69,8 +69,10 @@ func (Heap) Close() {}
 
 // Arithmetic adds arrays.
 type Arithmetic interface {
-	// Add writes a + b to dst, elementwise, rounding once per element. dst may be a.
-	Add(dst, a, b []byte, t dtype.Type)
+	// Sum writes the sum of at least one part, elementwise, in their order, rounding after each
+	// addition, to dst, which may be the first part. Unless out is nil it writes the sum to out
+	// too, which is part of an array that no cache holds.
+	Sum(dst, out []byte, parts [][]byte, t dtype.Type)
 	// Stream copies src to dst, which is part of an array that no cache holds.
 	Stream(dst, src []byte)
 }
@@ -78,12 +80,15 @@ type Arithmetic interface {
 // Plain is the arithmetic in plain Go, which defines the result.
 type Plain struct{}
 
-// Add implements Arithmetic.
-func (Plain) Add(dst, a, b []byte, t dtype.Type) {
-	if len(dst) > 0 && &dst[0] != &a[0] {
-		copy(dst, a)
+// Sum implements Arithmetic.
+func (Plain) Sum(dst, out []byte, parts [][]byte, t dtype.Type) {
+	if len(dst) > 0 && &dst[0] != &parts[0][0] {
+		copy(dst, parts[0])
 	}
-	ps.Plain{}.Add(dst, b, t, 0)
+	for _, p := range parts[1:] {
+		ps.Plain{}.Add(dst, p, t, 0)
+	}
+	copy(out, dst)
 }
 
 // Stream implements Arithmetic.

@@ -46,7 +46,8 @@ type calls struct {
 	lastID   uint64
 	err      error // all calls fail with it; nil: they do not
 	buckets  []*bucket
-	filling  *bucket // bucket that takes in the next small key; nil: none does
+	filling  *bucket  // bucket that takes in the next small key; nil: none does
+	parts    [][]byte // contributions that are added up at once, used again
 }
 
 // Stats counts the work of a group.

@@ -19,6 +19,7 @@ type link struct {
 	place     uint16  // of the other worker in the order of the ranks
 	inc       uint32  // incarnation of the process in the place; 0: none has come
 	window    uint64  // Config.Window
+	shared    bool    // values come through memory that both processes share
 	sent      uint64  // position behind the last values sent
 	confirmed uint64  // position up to which the other worker has received
 	got       uint64  // position behind the last values received
@@ -68,15 +69,15 @@ func (q *items) Pop() any {
 func (g *base) reset(l *link, v *wire.View, m *wire.Member) {
 	*l = link{node: l.node, place: l.place, inc: m.Incarnation, window: g.cfg.Window,
 		queue: l.queue[:0]}
-	if l.window > 0 {
-		return
-	}
-	l.window = defaultWindow
-	if me := v.Member(g.self); me != nil && m.Addr != "" && hostOf(me.Addr) == hostOf(m.Addr) {
-		l.window = nearWindow
-		if g.cfg.Shared != nil && g.cfg.Shared(me.Addr) && g.cfg.Shared(m.Addr) {
-			l.window = sharedWindow
+	me, window := v.Member(g.self), uint64(defaultWindow)
+	if me != nil && m.Addr != "" && hostOf(me.Addr) == hostOf(m.Addr) {
+		window = nearWindow
+		if l.shared = g.cfg.Shared != nil && g.cfg.Shared(me.Addr) && g.cfg.Shared(m.Addr); l.shared {
+			window = sharedWindow
 		}
+	}
+	if l.window == 0 {
+		l.window = window
 	}
 }
 

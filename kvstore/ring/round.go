@@ -77,6 +77,7 @@ func (r *round) begin(number uint64, spare *buffers) {
 // drop forgets a contribution.
 func (h *held) drop(spare *buffers) {
 	if h.owner != nil {
+		spare.lent -= len(h.values)
 		h.owner.Release()
 	}
 	if h.copied {
@@ -109,11 +110,14 @@ func (k *key) forget(rank uint16) {
 // keep makes a contribution that belongs to the transport outlast the message.
 func (h *held) keep(m *wire.Message, spare *buffers) {
 	var buf []byte
-	if m.Owner == nil {
+	if !wire.Keeps(m.Owner) {
 		buf = spare.get(len(m.Payload))
 	}
 	h.values, h.owner = m.Take(buf)
 	h.copied = h.owner == nil
+	if !h.copied {
+		spare.lent += len(h.values)
+	}
 }
 
 // contribution takes in another worker's part of a round.
@@ -149,72 +153,85 @@ func (g *calls) contribution(l *link, m *wire.Message) {
 	}
 	g.progress(k, number)
 	h.values = m.Payload
+	early := k.long && wire.Keeps(m.Owner) && k.spare.lent < l.patience()
+	if early {
+		h.keep(m, k.spare)
+	}
 	g.feed(k, r, m.Slice)
-	if h.values != nil {
+	if h.values != nil && !early {
 		h.keep(m, k.spare)
 	}
 }
 
-// feed adds the contributions to an own slice that are next in the order of the ranks. The first
-// two are added into the memory of the sum, so that none of them is copied.
+// patience returns the number of bytes of contributions in memory of the transport up to which more
+// of them wait there, so that all contributions to a slice are added up at once. Received from a
+// socket, more would leave the caches meanwhile.
+func (l *link) patience() int {
+	if l.shared {
+		return 8 << 20
+	}
+	return 2 << 20
+}
+
+// feed adds the contributions to an own slice that are next in the order of the ranks, if it is not
+// better that they wait for more. The first ones are added into the memory of the sum, so that none
+// of them is copied.
 func (g *calls) feed(k *key, r *round, slice uint16) {
 	s := &r.slices[slice-k.first]
-	sum := k.added(r, slice)
 	placed := false // the sum is in the call's memory too
 	for int(s.next) < g.cfg.Workers {
-		values := g.ready(k, r, slice, s.next)
-		switch {
-		case values == nil:
+		if !g.gatherNext(k, r, slice) {
 			return
-		case s.next > 0:
-			placed = g.add(k, r, slice, sum, values)
-			s.held[s.next].drop(k.spare)
-			s.next++
-			continue
 		}
-		if g.cfg.Workers > 1 {
-			if second := g.ready(k, r, slice, 1); second != nil {
-				s.next = 1
-				placed = g.add(k, r, slice, values, second)
-				s.held[0].drop(k.spare)
-				s.held[1].drop(k.spare)
-				s.next = 2
-				continue
-			}
-			if g.cfg.Rank == 0 || s.held[0].owner != nil {
-				return // the values stay where they are until the second contribution comes
-			}
-		}
-		copy(sum, values)
-		s.held[0].drop(k.spare)
-		s.next = 1
+		placed = g.add(k, r, slice)
 	}
 	g.added(k, r, slice, placed)
 }
 
-// add adds the contribution that is next to those before it, into the memory of the sum. The sum of
-// all goes to the memory of the call too, which it reports, if it would not be in a cache any more
-// when the whole slice has been added up.
-func (g *calls) add(k *key, r *round, slice uint16, before, next []byte) (placed bool) {
-	sum, c := k.added(r, slice), k.call
-	last := int(r.slices[slice-k.first].next)+1 == g.cfg.Workers
-	if !last || !k.long || c == nil || c.round != r.number || c.have[slice] {
-		g.cfg.Arithmetic.Add(sum, before, next, k.spec.DType)
-		return false
+// gatherNext collects the contributions that are next, behind the sum of those before them, and
+// reports whether it is time to add them up. Those that stay where they are wait for the rest: all
+// of a long key, because values then pass through the caches once; of others the first, for a
+// second one.
+func (g *calls) gatherNext(k *key, r *round, slice uint16) bool {
+	s := &r.slices[slice-k.first]
+	g.parts = g.parts[:0]
+	if s.next > 0 {
+		g.parts = append(g.parts, k.added(r, slice))
 	}
-	out := k.part(c.out, slice)
-	for len(sum) > 0 {
-		n := min(len(sum), addPiece)
-		g.cfg.Arithmetic.Add(sum[:n], before[:n], next[:n], k.spec.DType)
-		g.cfg.Arithmetic.Stream(out[:n], sum[:n])
-		sum, before, next, out = sum[n:], before[n:], next[n:], out[n:]
+	stay, rank := true, s.next
+	for ; int(rank) < g.cfg.Workers; rank++ {
+		values := g.ready(k, r, slice, rank)
+		if values == nil {
+			break
+		}
+		g.parts = append(g.parts, values)
+		stay = stay && (rank == g.cfg.Rank || s.held[rank].owner != nil)
 	}
-	return true
+	n := rank - s.next
+	return int(rank) == g.cfg.Workers || n > 0 && !(stay && (k.long || rank == 1))
 }
 
-// addPiece is the number of bytes that are added up before they are copied: with the contributions
-// they stay in the cache of one processor.
-const addPiece = 64 << 10
+// add adds up the gathered parts in the memory of the sum. The sum of all contributions goes to the
+// memory of the call too, which it reports, if it would not be in a cache any more when the whole
+// slice has been added up.
+func (g *calls) add(k *key, r *round, slice uint16) (placed bool) {
+	s, c := &r.slices[slice-k.first], k.call
+	n := len(g.parts)
+	if s.next > 0 {
+		n--
+	}
+	var out []byte
+	last := int(s.next)+n == g.cfg.Workers
+	if last && k.long && c != nil && c.round == r.number && !c.have[slice] {
+		out = k.part(c.out, slice)
+	}
+	g.cfg.Arithmetic.Sum(k.added(r, slice), out, g.parts, k.spec.DType)
+	for range n {
+		s.held[s.next].drop(k.spare)
+		s.next++
+	}
+	return out != nil
+}
 
 // ready returns the contribution of a rank to an own slice, nil if it has not come.
 func (g *base) ready(k *key, r *round, slice, rank uint16) []byte {

@@ -7,6 +7,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ring"
 )
 
 // Arithmetic adds payloads: contributions of workers, on servers or on workers. It adds plain
@@ -53,15 +54,11 @@ func (a Arithmetic) Add(dst, payload []byte, t dtype.Type, codec uint8) {
 // Sums adds the contributions of workers, with the bits of Arithmetic.
 type Sums struct{}
 
-// Add writes a + b to dst, which may be a.
-func (Sums) Add(dst, a, b []byte, t dtype.Type) {
-	if t == dtype.Float32 && addFloats(dst, a, b) || len(dst) == 0 {
-		return
+// Sum implements ring.Arithmetic.
+func (Sums) Sum(dst, out []byte, parts [][]byte, t dtype.Type) {
+	if t != dtype.Float32 || !sumFloats(dst, out, parts) {
+		ring.Plain{}.Sum(dst, out, parts, t)
 	}
-	if &dst[0] != &a[0] {
-		copy(dst, a)
-	}
-	ps.Plain{}.Add(dst, b, t, 0)
 }
 
 // Stream implements ring.Arithmetic.

@@ -2,6 +2,7 @@ package update_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ring"
 	"gomx/kvstore/update"
 	"gomx/optimizer"
 )
@@ -38,6 +40,42 @@ func TestSumsAreThoseOfTheProtocol(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Errorf("seed %d: sums of %d values at offset %d differ", seed, n, shift)
 			}
+		}
+	}
+}
+
+// TestSumsOfManyParts compares sums of 1 to 20 parts with the definition, bit for bit, at odd lengths
+// and addresses, in place of the first part, and written to a second array that may be a part.
+func TestSumsOfManyParts(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		n, shift := r.IntN(9000), []int{0, 1, 4, 12}[r.IntN(4)]
+		parts := make([][]byte, 1+r.IntN(20))
+		for i := range parts {
+			parts[i] = make([]byte, 4*n+shift)[shift:]
+			for j := 0; j < len(parts[i]); j += 4 {
+				x := math.Float32bits(float32(r.NormFloat64() * math.Pow(2, float64(r.IntN(40)))))
+				binary.LittleEndian.PutUint32(parts[i][j:], x)
+			}
+		}
+		want, second := make([]byte, 4*n), make([]byte, 4*n)
+		ring.Plain{}.Sum(want, second, parts, dtype.Float32)
+		dst, out := make([]byte, 4*n), []byte(nil)
+		if r.IntN(2) == 0 {
+			dst = parts[0]
+		}
+		switch r.IntN(3) {
+		case 0:
+			out = make([]byte, 4*n)
+		case 1:
+			out = parts[len(parts)-1]
+		}
+		update.Sums{}.Sum(dst, out, parts, dtype.Float32)
+		if !bytes.Equal(dst, want) || out != nil && !bytes.Equal(out, second) {
+			t.Fatalf("seed %d: sums of %d parts of %d values at offset %d differ", seed, len(parts),
+				n, shift)
 		}
 	}
 }

@@ -38,6 +38,12 @@ func Intact(o Owner) bool {
 	return !lent || l.Intact()
 }
 
+// Keeps reports whether a receiver may keep a payload with this owner without copying it.
+func Keeps(o Owner) bool {
+	_, lent := o.(Lent)
+	return !lent && o != nil
+}
+
 // Message is one message: the header of all types, and a payload. Types whose fields have other
 // names than pushes and pulls have are read and written by methods such as Refusal and
 // SetRefusal; the constants of Type say which. Fields that a type does not use are zero.
@@ -221,7 +227,7 @@ func (m *Message) check() error {
 // the payload has no owner or is Lent it is copied into buf, if that is large enough, or else to a
 // new slice, and the owner is nil.
 func (m *Message) Take(buf []byte) ([]byte, Owner) {
-	if _, lent := m.Owner.(Lent); !lent && m.Owner != nil {
+	if Keeps(m.Owner) {
 		o := m.Owner
 		m.Owner = nil
 		return m.Payload, o
