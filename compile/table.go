@@ -80,7 +80,7 @@ func fused() []*Stage {
 		// Relies on equal masks being one entry, as share leaves them, and on number-streams: the
 		// operator drops the weights that the dropout would have dropped. Guarantees that the
 		// scores and the weights are no entries any more. Source: Dao et al., FlashAttention, 2022.
-		{Name: "fuse-attention", Pass: true, Loose: true, Host: true, pass: graph.FuseAttention,
+		{Name: "fuse-attention", Pass: true, Loose: true, pass: graph.FuseAttention,
 			After:  []string{"number-streams", "share", "simplify", "drop-dropout"},
 			Before: []string{"gradient"},
 			Reason: "scores and weights of attention grow with the square of the sequence: one " +

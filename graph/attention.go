@@ -15,7 +15,7 @@ import (
 // FuseAttention makes one Attention of the product of queries and keys, a softmax over the keys, and
 // the product of its weights and values: of batch_dot, and of MXNet's operators of interleaved
 // heads. Between them it understands scales, additive masks, dropout, lengths, and masks of zeros
-// and ones that choose scores and that the weights are multiplied by. Of products in bfloat16, scores,
+// and ones that choose scores and that the weights are multiplied by. Of products in 16 bits, scores,
 // masks and weights may be float32.
 func FuseAttention(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	reads := readsOf(outs)
@@ -50,7 +50,7 @@ func readsOf(outs []op.Entry) map[op.Entry]int {
 type attention struct {
 	*rewriter
 	n     *op.Node         // the product with the values
-	typ   dtype.Type       // of all its values: float32, or bfloat16 on processors
+	typ   dtype.Type       // of all its values, one of attentionTypes
 	reads map[op.Entry]int // by entry of the graph before the pass
 
 	masks  []attentionMask // additive
@@ -71,11 +71,16 @@ type attentionMask struct {
 	shape dtype.Shape
 }
 
+// attentionTypes lists the types in which a kind of device is fast in Attention.
+var attentionTypes = map[device.Kind][]dtype.Type{
+	device.KindCPU:  {dtype.Float32, dtype.BFloat16},
+	device.KindCUDA: {dtype.Float32, dtype.BFloat16, dtype.Float16},
+}
+
 // weighs reports whether the node is a product of weights and values.
 func (a *attention) weighs(in []op.Entry) bool {
 	a.typ = a.facts.Types[a.n.Entry(0)]
-	if narrow := a.typ == dtype.BFloat16 && a.facts.kind(a.n) == device.KindCPU; len(a.n.After) > 0 ||
-		a.typ != dtype.Float32 && !narrow {
+	if len(a.n.After) > 0 || !slices.Contains(attentionTypes[a.facts.kind(a.n)], a.typ) {
 		return false
 	}
 	switch a.n.Op {
@@ -291,6 +296,7 @@ func (a *attention) fused(in []op.Entry) op.Entry {
 			v = a.parts(in[0], 2)[1]
 		}
 	}
+	q = a.unscaled(q)
 	size := a.facts.Shapes[q][2] / a.heads
 	if a.dot.Op != prim.BatchDot.Op {
 		a.scale /= math.Sqrt(float64(size))
@@ -332,6 +338,20 @@ func (a *attention) reshaped(e op.Entry, shape ...int) op.Entry {
 		return e
 	}
 	return a.make(prim.Reshape.Op, prim.ReshapeParams{Shape: shape}, e)
+}
+
+// unscaled takes a factor of the queries q into the scale of the scores.
+func (a *attention) unscaled(q op.Entry) op.Entry {
+	e := q
+	for !e.Node.IsVar() && e.Node.Op.Reshapes {
+		e = e.Node.In[0]
+	}
+	if e.Node.IsVar() || e.Node.Op != prim.MulScalar.Op ||
+		a.facts.Types[e.Node.In[0]] != a.facts.Types[q] {
+		return q
+	}
+	a.scale *= e.Node.Params.(prim.ScalarParams).Scalar
+	return a.reshaped(e.Node.In[0], a.facts.Shapes[q]...)
 }
 
 // upright swaps the last two axes of e if swapped says so.

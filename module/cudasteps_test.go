@@ -37,6 +37,20 @@ func resnet50(t *testing.T) *sym.Symbol {
 	return sym.SoftmaxOutput(s, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
+// bertBase is BERT-base with narrow layers, and the losses of pretraining.
+func bertBase(t *testing.T) *sym.Symbol {
+	t.Helper()
+	c := zoo.BERTConfig{Vocab: 30, Units: 24, Heads: 12, Layers: 12, MaxLength: 8, Dropout: 0.1}
+	s := symbolOf(t, zoo.NewBERT(c).Net(), gluon.Input("data0", 2, 8), gluon.Input("data1", 2, 8),
+		gluon.Input("data2", 2), gluon.Input("data3", 2, 3))
+	const position = "encoder.position_weight" // its shape follows from nothing else
+	s = s.Compose(map[string]*sym.Symbol{position: sym.Var(position, sym.Shape(8, 24))})
+	next := sym.SoftmaxOutput(s.At(2), sym.SoftmaxOutputParams{}, sym.Name("next"))
+	words := sym.SoftmaxOutput(sym.Reshape(s.At(3), sym.ReshapeParams{Shape: []int{-3, 0}}),
+		sym.SoftmaxOutputParams{}, sym.Name("words"))
+	return sym.Group(next, words)
+}
+
 // symbolOf returns a network without its parameters.
 func symbolOf(t *testing.T, n *gluon.Net, inputs ...gluon.ExportOption) *sym.Symbol {
 	t.Helper()
@@ -63,8 +77,12 @@ func TestCUDAStepWork(t *testing.T) {
 	}
 	images, class := []dataio.Desc{desc("data", 2, 3, 32, 32)},
 		[]dataio.Desc{desc("softmax_label", 2)}
+	words := []dataio.Desc{desc("data0", 2, 8), desc("data1", 2, 8), desc("data2", 2),
+		desc("data3", 2, 3)}
 	for _, c := range []counted{{"resnet50", resnet50, images, class,
-		optimizer.SGD{LR: 0.01, Momentum: 0.9, WD: 1e-4}, 450}} {
+		optimizer.SGD{LR: 0.01, Momentum: 0.9, WD: 1e-4}, 450},
+		{"bert-base", bertBase, words, []dataio.Desc{desc("next_label", 2), desc("words_label", 6)},
+			optimizer.Adam{LR: 1e-4}, 715}} {
 		t.Run(c.name, func(t *testing.T) { c.count(t) })
 	}
 }

@@ -46,6 +46,7 @@ var types = map[string][]dtype.Type{
 	"draw":      untyped,
 	"tensor":    untyped,
 	"ctc":       untyped,
+	"attention": floats,
 }
 
 // Serves reports whether a family of kernels exists for an element type.

@@ -81,11 +81,13 @@ func Attention(q, k, v *nd.Array, heads int, dropout float64, opts ...AttentionO
 	return y.Reshape(-4, -1, heads, 0, 0).Transpose(0, 2, 1, 3).Reshape(0, 0, -3)
 }
 
-// operatorServes reports whether attention is one operator: where nothing is recorded, on the
-// processor, and in types that it is fast in.
+// operatorServes reports whether attention is one operator: where nothing is recorded, on devices
+// that have it, and in types that it is fast in.
 func operatorServes(list ...*nd.Array) bool {
 	for _, a := range list {
-		if a.Tape() != nil || a.Device().Kind != device.KindCPU || a.DType() == dtype.Float64 {
+		kind := a.Device().Kind
+		if a.Tape() != nil || kind != device.KindCPU && kind != device.KindCUDA ||
+			a.DType() == dtype.Float64 {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@
 package nn_test
 
 import (
+	"fmt"
 	"testing"
 
 	_ "gomx/device/cuda"
@@ -52,5 +53,25 @@ func TestCUDAColumnsOfRows(t *testing.T) {
 		optest.Run(t, nn.LayerNorm.Op, optest.Case{In: []op.Tensor{
 			optest.Random(1, -1, 1, shape...), optest.Random(2, 0.5, 1, n),
 			optest.Random(3, -1, 1, n)}, NoDiff: true})
+	}
+}
+
+// TestCUDAAttentionOfTypes has vectors of one part and of several, in each type.
+func TestCUDAAttentionOfTypes(t *testing.T) {
+	tolerances := map[dtype.Type]optest.Tolerance{dtype.Float64: {Abs: 1e-12, Rel: 1e-10},
+		dtype.Float16: {Abs: 2e-3, Rel: 4e-3}, dtype.BFloat16: {Abs: 2e-2, Rel: 2e-2}}
+	for typ, tol := range tolerances {
+		for _, size := range []int{5, 70, 150} {
+			typed := func(seed uint64, shape ...int) op.Tensor {
+				x := optest.New(typ, shape...)
+				loop.Store(x, 0, loop.Floats(optest.Random(seed, -1, 1, shape...)))
+				return x
+			}
+			n, p := 70, nn.ScaledAttentionParams{Heads: 2, KVHeads: 1, Causal: size < 100,
+				Dropout: 0.2}
+			optest.Run(t, nn.Attention.Op, optest.Case{Name: fmt.Sprint(typ, size), Params: p,
+				In:     []op.Tensor{typed(1, 1, n, 2*size), typed(2, 1, n, size), typed(3, 1, n, size)},
+				NoDiff: true, Train: true, Tol: tol})
+		}
 	}
 }

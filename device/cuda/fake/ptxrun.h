@@ -23,6 +23,8 @@ struct Thread {
 	std::vector<std::unique_ptr<Frame>> frames;
 	unsigned id[3];
 	bool carry = false, waits = false, done = false;
+	const Instruction *meets = nullptr; // the warp operation that it waits at; waits is set
+	uint64_t sent = 0, lane = 0; // in a shuffle: the value, and the operand that names a lane
 };
 
 struct Launch {
@@ -440,7 +442,15 @@ class Interpreter {
 		if (op == O("bra")) frame->pc = in.target;
 		else if (op == O("ret")) leave();
 		else if (op == O("exit")) now->frames.resize(1), leave();
+		else if (op == O("bar") && in.mods.compare(0, 5, ".warp") == 0)
+			now->waits = true, now->meets = &in;
 		else if (op == O("bar") || op == O("barrier")) now->waits = true;
+		else if (op == O("shfl")) {
+			need(in, 5);
+			size_t from = in.a.size() - 4;
+			now->sent = value(in.a[from]), now->lane = value(in.a[from + 1]);
+			now->waits = true, now->meets = &in;
+		}
 		else if (op == O("call")) {
 			auto f = l.p->functions.find(in.callee);
 			if (f == l.p->functions.end()) fail("an unknown function " + in.callee);
@@ -475,6 +485,39 @@ class Interpreter {
 		}
 	}
 
+	// meet lets the threads of a warp go on if all of them wait at the same warp operation.
+	bool meet(std::vector<Thread> &threads, unsigned first) {
+		unsigned end = std::min<unsigned>(first + 32, threads.size());
+		const Instruction *in = threads[first].meets;
+		for (unsigned k = first; k < end; k++)
+			if (!threads[k].meets || threads[k].meets != in) return false;
+		for (unsigned k = first; k < end; k++) {
+			now = &threads[k], frame = now->frames.back().get();
+			if (in->code == O("shfl")) shuffle(*in, &threads[first], k - first, end - first);
+			now->waits = false;
+		}
+		for (unsigned k = first; k < end; k++) threads[k].meets = nullptr;
+		return true;
+	}
+
+	// shuffle gives the running thread, a lane of a warp of n threads, the value of another lane. The
+	// last operand but one has the last lane of its part, and in the upper bits the mask of the part.
+	void shuffle(const Instruction &in, Thread *warp, unsigned lane, unsigned n) {
+		uint64_t c = value(in.a[in.a.size() - 2]);
+		unsigned part = c >> 8 & 31, first = lane & part, last = first | (c & 31 & ~part), from;
+		unsigned by = (unsigned)now->lane & 31;
+		bool inside;
+		if (in.mods.find(".bfly") != std::string::npos) from = lane ^ by, inside = from <= last;
+		else if (in.mods.find(".down") != std::string::npos) from = lane + by, inside = from <= last;
+		else if (in.mods.find(".up") != std::string::npos)
+			from = lane - by, inside = (int)from >= (int)last;
+		else from = first | (by & ~part), inside = from <= last;
+		if (!inside) from = lane;
+		if (from >= n) fail("a shuffle with a lane that the warp lacks");
+		set(in.a[0], warp[from].sent, b32);
+		if (in.a.size() > 5) set(in.a[1], inside, pred);
+	}
+
 public:
 	explicit Interpreter(const Launch &launch) : l(launch), shared(l.p->shared + 16, (char)0xC7) {}
 
@@ -494,13 +537,20 @@ public:
 			unsigned ended = 0, waiting = 0;
 			for (unsigned k = 0; k < n; k++) {
 				now = &threads[l.seed % 2 ? n - 1 - k : k];
-				now->waits = false;
 				if (!now->done) frame = now->frames.back().get();
 				while (!now->done && !now->waits) step();
 				ended += now->done, waiting += now->waits;
 			}
-			if (waiting && ended) fail("a barrier that not all threads meet");
 			left = waiting;
+			bool met = false;
+			for (unsigned k = 0; k < n; k += 32) met = meet(threads, k) || met;
+			if (met || !waiting) continue;
+			if (ended) fail("a barrier that not all threads meet");
+			for (Thread &t : threads) {
+				now = &t;
+				if (t.meets) fail("a warp operation that not all threads of the warp meet");
+				t.waits = false;
+			}
 		}
 	}
 };
