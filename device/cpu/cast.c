@@ -36,9 +36,37 @@ static void run(streamed s, int64_t n, int threads) {
 		gx_parallel(threads, n, GRAIN, stream_range, &s);
 }
 
+typedef _Bool truth;
+
 #define TYPES(X, A) \
 	X(A, float, float, GX_F32) X(A, double, double, GX_F64) X(A, uint8_t, int32_t, GX_U8) X(A, int8_t, int32_t, GX_I8) \
-	X(A, int32_t, int32_t, GX_I32) X(A, int64_t, int64_t, GX_I64)
+	X(A, int32_t, int32_t, GX_I32) X(A, int64_t, int64_t, GX_I64) X(A, truth, truth, GX_BOOL)
+
+// CUT cuts off the fraction of a floating-point number. A number that the integer type cannot hold
+// becomes its smallest one, as x86 processors have it.
+#define CUT(S, VIA, above, below, smallest) \
+	static inline VIA VIA##_of_##S(S x) { return above && x < below ? (VIA)x : smallest; }
+CUT(float, int32_t, x >= -0x1p31f, 0x1p31f, INT32_MIN)
+CUT(double, int32_t, x > -0x1p31 - 1, 0x1p31, INT32_MIN)
+CUT(float, int64_t, x >= -0x1p63f, 0x1p63f, INT64_MIN)
+CUT(double, int64_t, x >= -0x1p63, 0x1p63, INT64_MIN)
+
+#define SIMPLE(S, VIA) \
+	static inline VIA VIA##_of_##S(S x) { return (VIA)x; }
+SIMPLE(float, float)
+SIMPLE(float, double)
+SIMPLE(float, truth)
+SIMPLE(double, float)
+SIMPLE(double, double)
+SIMPLE(double, truth)
+#define WHOLE(S) \
+	SIMPLE(S, float) SIMPLE(S, double) SIMPLE(S, truth) \
+	SIMPLE(S, int32_t) SIMPLE(S, int64_t)
+WHOLE(uint8_t)
+WHOLE(int8_t)
+WHOLE(int32_t)
+WHOLE(int64_t)
+WHOLE(truth)
 
 // Narrow integers take the low bits of the number's integer part, hence the conversion in two
 // steps.
@@ -47,7 +75,7 @@ static void run(streamed s, int64_t n, int threads) {
 		const job *j = arg; \
 		D *d = j->d; \
 		const S *s = j->s; \
-		GX_EACH(i, begin, end) d[i] = (D)(VIA)s[i]; \
+		GX_EACH(i, begin, end) d[i] = (D)VIA##_of_##S(s[i]); \
 	}
 TYPES(CAST, float)
 TYPES(CAST, double)
@@ -55,17 +83,18 @@ TYPES(CAST, uint8_t)
 TYPES(CAST, int8_t)
 TYPES(CAST, int32_t)
 TYPES(CAST, int64_t)
+TYPES(CAST, truth)
 
 #define ENTRY(S, D, VIA, code) [code] = S##_to_##D,
 static const gx_range_fn table[GX_NUM_TYPES][GX_NUM_TYPES] = {
 	[GX_F32] = {TYPES(ENTRY, float)}, [GX_F64] = {TYPES(ENTRY, double)},
 		[GX_U8] = {TYPES(ENTRY, uint8_t)},
 	[GX_I8] = {TYPES(ENTRY, int8_t)}, [GX_I32] = {TYPES(ENTRY, int32_t)},
-		[GX_I64] = {TYPES(ENTRY, int64_t)},
+		[GX_I64] = {TYPES(ENTRY, int64_t)}, [GX_BOOL] = {TYPES(ENTRY, truth)},
 };
 
 static const int8_t sizes[GX_NUM_TYPES] = {[GX_F32] = 4, [GX_F64] = 8, [GX_U8] = 1, [GX_I8] = 1,
-	[GX_I32] = 4, [GX_I64] = 8};
+	[GX_I32] = 4, [GX_I64] = 8, [GX_BOOL] = 1};
 
 void gx_cast(void *d, int dtype, const void *s, int stype, int64_t n, int threads) {
 	run((streamed){{d, s}, table[stype][dtype], sizes[dtype], sizes[stype]}, n, threads);

@@ -97,19 +97,39 @@ void gx_zip_block(int op, float *d, const float *a, const float *b, int64_t n, f
 	zips[op](&j, 0, n);
 }
 
-GX_CLONES static void select_range(const void *arg, int64_t begin, int64_t end) {
-	const struct { job j; const float *c; } *w = arg;
-	float *d = w->j.d;
-	const float *a = w->j.a, *b = w->j.b, *c = w->c;
-	GX_EACH(i, begin, end) {
-		const float x = a[i], y = b[i];
-		d[i] = c[i] != 0.0f ? x : y;
-	}
-}
+typedef struct {
+	void *d;
+	const void *c, *a, *b;
+} choice;
 
-void gx_select(float *d, const float *c, const float *a, const float *b, int64_t n, int threads) {
-	struct { job j; const float *c; } w = {{d, a, b, 0, 0}, c};
-	gx_parallel(threads, n, GRAIN, select_range, &w);
+#define SELECT(C, T) \
+	GX_CLONES static void select_##C##_##T(const void *arg, int64_t begin, int64_t end) { \
+		const choice *j = arg; \
+		T *d = j->d; \
+		const T *a = j->a, *b = j->b; \
+		const C *c = j->c; \
+		GX_EACH(i, begin, end) { \
+			const T x = a[i], y = b[i]; \
+			d[i] = c[i] != 0 ? x : y; \
+		} \
+	}
+#define SELECTS(C) SELECT(C, uint8_t) SELECT(C, int32_t) SELECT(C, int64_t)
+SELECTS(float)
+SELECTS(double)
+SELECTS(uint8_t)
+SELECTS(int32_t)
+SELECTS(int64_t)
+
+#define SELECT_ENTRY(C) {select_##C##_uint8_t, select_##C##_int32_t, select_##C##_int64_t}
+static const gx_range_fn selects[GX_NUM_TYPES][3] = {[GX_F32] = SELECT_ENTRY(float),
+	[GX_F64] = SELECT_ENTRY(double), [GX_U8] = SELECT_ENTRY(uint8_t),
+	[GX_I8] = SELECT_ENTRY(uint8_t), [GX_BOOL] = SELECT_ENTRY(uint8_t),
+	[GX_I32] = SELECT_ENTRY(int32_t), [GX_I64] = SELECT_ENTRY(int64_t)};
+
+void gx_select(void *d, const void *c, int ctype, const void *a, const void *b, int64_t n, int size,
+	int threads) {
+	choice j = {d, c, a, b};
+	gx_parallel(threads, n, GRAIN, selects[ctype][size == 8 ? 2 : size == 4], &j);
 }
 
 GX_CLONES static void fill_range(const void *arg, int64_t begin, int64_t end) {

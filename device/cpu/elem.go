@@ -49,24 +49,29 @@ func (z Zip) Run(d, a, b unsafe.Pointer, n int) {
 		C.float(z.T), C.int(z.Threads))
 }
 
-// Broadcast joins two float32 arrays whose shapes broadcast.
+// Broadcast joins two arrays whose shapes broadcast.
 type Broadcast struct {
 	op      ZipOp
+	typ     C.int
 	threads int
 	n       int
 	flat    bool // both operands have the output's extents
 	shape   C.gx_shape
 }
 
-// NewBroadcast prepares op for operands of shapes a and b and an output of shape out. It reports
-// false when the operands alternate over too many axes, or op does not broadcast.
-func NewBroadcast(op ZipOp, a, b, out dtype.Shape, threads int) (*Broadcast, bool) {
+// NewBroadcast prepares op for operands of shapes a and b and an output of shape out, all of type t.
+// It reports false when the operands alternate over too many axes, op does not broadcast, or there
+// is no kernel for the type: float32 has all functions, uint8, int32 and int64 have sums, products,
+// extremes, comparisons and logic, and bool the last three.
+func NewBroadcast(op ZipOp, t dtype.Type, a, b, out dtype.Shape, threads int) (*Broadcast, bool) {
 	dims, st := collapse(out, strideTo(a, out), strideTo(b, out))
-	if len(dims) > C.GX_MAX_DIMS || op > lastBroadcast {
+	typ, ok := castTypes[t]
+	if len(dims) > C.GX_MAX_DIMS || op > lastBroadcast || !ok ||
+		C.gx_broadcasts(C.int(op), typ) == 0 {
 		return nil, false
 	}
-	r := &Broadcast{op: op, threads: threads, n: out.Size(), flat: a.Size() == out.Size() &&
-		b.Size() == out.Size()}
+	r := &Broadcast{op: op, typ: typ, threads: threads, n: out.Size(),
+		flat: t == dtype.Float32 && a.Size() == out.Size() && b.Size() == out.Size()}
 	r.shape.n = C.int64_t(len(dims))
 	for i, n := range dims {
 		r.shape.dims[i], r.shape.a[i], r.shape.b[i] = C.int64_t(n), C.int64_t(st[0][i]),
@@ -82,14 +87,28 @@ func (r *Broadcast) Run(d, a, b unsafe.Pointer) {
 	case r.flat:
 		Zip{Op: r.op, Threads: r.threads}.Run(d, a, b, r.n)
 	default:
-		C.gx_broadcast(C.int(r.op), (*C.float)(d), (*C.float)(a), (*C.float)(b), &r.shape,
-			C.int(r.threads))
+		C.gx_broadcast(C.int(r.op), r.typ, d, a, b, &r.shape, C.int(r.threads))
 	}
 }
 
-// Select computes d[i] = a[i] where c[i] is not zero, b[i] elsewhere, for n elements.
-func Select(d, c, a, b unsafe.Pointer, n int) {
-	C.gx_select((*C.float)(d), (*C.float)(c), (*C.float)(a), (*C.float)(b), C.int64_t(n), 1)
+// Select chooses between two arrays of elements of Size bytes.
+type Select struct {
+	cond    C.int
+	Size    int
+	Threads int
+}
+
+// NewSelect prepares a choice by a condition of type cond. It reports false when there is no kernel
+// for the type or size.
+func NewSelect(cond dtype.Type, size, threads int) (Select, bool) {
+	c, ok := castTypes[cond]
+	return Select{c, size, threads}, ok && (size == 1 || size == 4 || size == 8)
+}
+
+// Run computes d[i] = a[i] where c[i] is not zero, b[i] elsewhere, for n elements. d may be the
+// memory of a or b.
+func (s Select) Run(d, c, a, b unsafe.Pointer, n int) {
+	C.gx_select(d, c, s.cond, a, b, C.int64_t(n), C.int(s.Size), C.int(s.Threads))
 }
 
 // Fill sets n float32 elements to v.

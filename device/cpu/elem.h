@@ -47,12 +47,28 @@
 	X(SELU_GRAD, b > 0.0f ? t *a : t *a *(s + b)) /* as MXNet: the derivative wants b / t */ \
 	X(AXPBY, s *a + t * b)
 
+// GX_WHOLE_ZIPS lists the functions of GX_ZIPS that integers have, of type T in arithmetic of type
+// U, which wraps around.
+#define GX_WHOLE_ZIPS(X, T, U) \
+	X(T, ADD, (T)((U)a + (U)b)) X(T, SUB, (T)((U)a - (U)b)) X(T, MUL, (T)((U)a * (U)b)) \
+	GX_LOGIC_ZIPS(X, T)
+
+// GX_LOGIC_ZIPS lists the functions of GX_WHOLE_ZIPS that truth values have too.
+#define GX_LOGIC_ZIPS(X, T) \
+	X(T, MAX, a > b ? a : b) X(T, MIN, a < b ? a : b) \
+	X(T, EQ, a == b) X(T, NE, a != b) X(T, GT, a > b) X(T, GE, a >= b) \
+	X(T, LT, a < b) X(T, LE, a <= b) \
+	X(T, AND, a != 0 && b != 0) X(T, OR, a != 0 || b != 0) X(T, XOR, (a != 0) != (b != 0))
+
 #define GX_ENUM(name, expr) GX_##name,
 enum { GX_MAPS(GX_ENUM) GX_NUM_MAPS };
 enum { GX_ZIPS(GX_ENUM) GX_NUM_ZIPS };
 enum { GX_GRAD_BEFORE_FIRST = GX_NUM_ZIPS - 1, GX_GRADS(GX_ENUM) GX_NUM_GRADS };
 
 enum { GX_MAX_DIMS = 8 };
+
+// Element types, in Go's order.
+enum { GX_F32, GX_F64, GX_U8, GX_I8, GX_I32, GX_I64, GX_BOOL, GX_NUM_TYPES };
 
 // gx_shape tells how two operands broadcast to an output of extents dims (row-major, dense).
 // A stride counts elements and is 0 along axes that are repeated.
@@ -67,9 +83,16 @@ void gx_zip(int op, float *d, const float *a, const float *b, int64_t n, float s
 // On the calling thread
 void gx_map_block(int op, float *d, const float *x, int64_t n, float s, float t);
 void gx_zip_block(int op, float *d, const float *a, const float *b, int64_t n, float s, float t);
-void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape,
+
+// gx_broadcast joins elements of a type that gx_broadcasts knows with the function.
+void gx_broadcast(int op, int type, void *d, const void *a, const void *b, const gx_shape *shape,
 	int threads);
-void gx_select(float *d, const float *c, const float *a, const float *b, int64_t n, int threads);
+int gx_broadcasts(int op, int type);
+
+// gx_select writes a where c, of type ctype, is not zero, and b elsewhere: n elements of size 1, 4
+// or 8.
+void gx_select(void *d, const void *c, int ctype, const void *a, const void *b, int64_t n, int size,
+	int threads);
 void gx_fill(float *d, int64_t n, float v, int threads);
 
 #endif

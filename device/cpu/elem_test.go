@@ -255,7 +255,7 @@ func TestBroadcast(t *testing.T) {
 		{{1, 1}, {1, 1}, {1, 1}}, {{2, 1, 2, 1, 2}, {1, 3, 1, 3, 1}, {2, 3, 2, 3, 2}},
 	} {
 		a, b, d := random(r, c[0].Size()), random(r, c[1].Size()), newGuarded(c[2].Size())
-		k, ok := cpu.NewBroadcast(cpu.Sub, c[0], c[1], c[2], 2)
+		k, ok := cpu.NewBroadcast(cpu.Sub, dtype.Float32, c[0], c[1], c[2], 2)
 		if !ok {
 			t.Fatalf("%v: not supported", c)
 		}
@@ -267,8 +267,8 @@ func TestBroadcast(t *testing.T) {
 		near(t, fmt.Sprint(c), d.v, want, 1e-6)
 		d.intact(t, fmt.Sprint(c))
 	}
-	if _, ok := cpu.NewBroadcast(cpu.TanhGrad, dtype.Shape{1}, dtype.Shape{2}, dtype.Shape{2},
-		1); ok {
+	if _, ok := cpu.NewBroadcast(cpu.TanhGrad, dtype.Float32, dtype.Shape{1}, dtype.Shape{2},
+		dtype.Shape{2}, 1); ok {
 		t.Error("a gradient was accepted for broadcasting")
 	}
 }
@@ -302,7 +302,8 @@ func TestFillSelect(t *testing.T) {
 		}
 		cpu.Fill(d.ptr(), n, 3.5, 2)
 		near(t, "fill", d.v, fill, 0)
-		cpu.Select(d.ptr(), c.ptr(), a.ptr(), b.ptr(), n)
+		choose, _ := cpu.NewSelect(dtype.Float32, 4, 2)
+		choose.Run(d.ptr(), c.ptr(), a.ptr(), b.ptr(), n)
 		near(t, "select", d.v, sel, 0)
 		d.intact(t, "fill, select")
 	}
@@ -311,8 +312,8 @@ func TestFillSelect(t *testing.T) {
 func TestElementwiseAllocatesNothing(t *testing.T) {
 	r := rng(t)
 	a, b, d := random(r, 100), random(r, 100), newGuarded(100)
-	k, _ := cpu.NewBroadcast(cpu.Add, dtype.Shape{10, 1}, dtype.Shape{10, 10}, dtype.Shape{10, 10},
-		1)
+	k, _ := cpu.NewBroadcast(cpu.Add, dtype.Float32, dtype.Shape{10, 1}, dtype.Shape{10, 10},
+		dtype.Shape{10, 10}, 1)
 	n := testing.AllocsPerRun(20, func() {
 		cpu.Map{Op: cpu.Exp}.Run(d.ptr(), a.ptr(), 100)
 		cpu.Zip{Op: cpu.Mul}.Run(d.ptr(), a.ptr(), b.ptr(), 100)

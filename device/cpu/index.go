@@ -4,8 +4,6 @@ package cpu
 
 /*
 #include "index.h"
-#cgo noescape gx_lookup
-#cgo nocallback gx_lookup
 #cgo noescape gx_take
 #cgo nocallback gx_take
 #cgo noescape gx_lookup_add
@@ -17,38 +15,53 @@ package cpu
 */
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
 
-// Lookup finds rows of a table of shape (Rows, Width) by N float32 indices.
+	"gomx/dtype"
+)
+
+// Lookup finds rows of tables of shape (Rows, Width) by N indices.
 type Lookup struct {
 	N, Rows, Width int
+	Outer          int  // tables that lie one behind the other
 	Wrap           bool // an index outside counts modulo Rows; otherwise it is clipped
 	Threads        int
+
+	index C.int
+	size  int // bytes of an element
 }
 
-func (l Lookup) mode() C.int {
+// Indexed returns l for indices of type index and elements of type elem. It reports false when there
+// is no kernel for the indices.
+func (l Lookup) Indexed(index, elem dtype.Type) (Lookup, bool) {
+	code, ok := castTypes[index]
+	l.index, l.size = code, elem.Size()
+	return l, ok
+}
+
+// Scratch is the number of bytes that Run needs.
+func (l Lookup) Scratch() int { return 8 * l.N }
+
+func (l Lookup) indices() C.gx_indices {
+	mode := C.int(C.GX_NEAREST)
 	if l.Wrap {
-		return C.GX_WRAP
+		mode = C.GX_WRAP
 	}
-	return C.GX_CLIP
+	return C.gx_indices{_type: l.index, n: C.int64_t(l.N), rows: C.int64_t(l.Rows), mode: mode}
 }
 
-// Run writes row index[i] of the table to row i of d.
-func (l Lookup) Run(d, table, index unsafe.Pointer) {
-	C.gx_lookup((*C.float)(d), (*C.float)(table), (*C.float)(index), C.int64_t(l.N),
-		C.int64_t(l.Rows), C.int64_t(l.Width), l.mode(), C.int(l.Threads))
+// Run writes row index[i] of each table to row i of a part of d, one part behind the other.
+func (l Lookup) Run(d, tables, index, scratch unsafe.Pointer) {
+	x := l.indices()
+	C.gx_take(d, tables, index, &x, (*C.int64_t)(scratch), C.int64_t(l.Outer), C.int64_t(l.Width),
+		C.int64_t(l.size), C.int(l.Threads))
 }
 
-// RunEach looks the same indices up in each of outer tables, one after the other.
-func (l Lookup) RunEach(d, tables, index unsafe.Pointer, outer int) {
-	C.gx_take((*C.float)(d), (*C.float)(tables), (*C.float)(index), C.int64_t(outer),
-		C.int64_t(l.N), C.int64_t(l.Rows), C.int64_t(l.Width), l.mode(), C.int(l.Threads))
-}
-
-// RunGrad writes to d, of the table's shape, the sums of the rows of s that have the same index.
+// RunGrad writes to d, a table of float32, the sums of the rows of s that have the same index.
 func (l Lookup) RunGrad(d, s, index unsafe.Pointer) {
-	C.gx_lookup_add((*C.float)(d), (*C.float)(s), (*C.float)(index), C.int64_t(l.N),
-		C.int64_t(l.Rows), C.int64_t(l.Width), l.mode(), C.int(l.Threads))
+	x := l.indices()
+	C.gx_lookup_add((*C.float)(d), (*C.float)(s), index, &x, C.int64_t(l.Width), C.int(l.Threads))
 }
 
 // OneHot writes rows that are On at the row's index and Off elsewhere.

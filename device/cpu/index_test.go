@@ -8,13 +8,15 @@ import (
 	"unsafe"
 
 	"gomx/device/cpu"
+	"gomx/dtype"
 )
 
 func TestLookup(t *testing.T) {
 	r := rng(t)
 	for _, l := range []cpu.Lookup{{N: 50, Rows: 7, Width: 5}, {N: 1000, Rows: 100, Width: 33},
 		{N: 9, Rows: 4, Width: 1, Wrap: true}, {N: 0, Rows: 3, Width: 2}} {
-		l.Threads = 2
+		l.Threads, l.Outer = 2, 1
+		l, _ = l.Indexed(dtype.Float32, dtype.Float32)
 		table, index, s := random(r, l.Rows*l.Width), newGuarded(l.N), random(r, l.N*l.Width)
 		d, g := newGuarded(l.N*l.Width), newGuarded(l.Rows*l.Width)
 		wd, wg := make([]float64, l.N*l.Width), make([]float64, l.Rows*l.Width)
@@ -32,7 +34,8 @@ func TestLookup(t *testing.T) {
 				terms[k*l.Width+e] += math.Abs(float64(s.v[i*l.Width+e]))
 			}
 		}
-		l.Run(d.ptr(), table.ptr(), index.ptr())
+		scratch := make([]int64, l.N+1)
+		l.Run(d.ptr(), table.ptr(), index.ptr(), unsafe.Pointer(&scratch[0]))
 		near(t, "lookup", d.v, wd, 0)
 		l.RunGrad(g.ptr(), s.ptr(), index.ptr())
 		for i, w := range wg {

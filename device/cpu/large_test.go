@@ -46,7 +46,9 @@ func TestLarge(t *testing.T) {
 	for i := range index.v {
 		index.v[i] = float32((i * 7) % rows)
 	}
-	cpu.Lookup{N: rows, Rows: rows, Width: cols, Threads: 2}.Run(d.ptr(), x.ptr(), index.ptr())
+	lookup, _ := cpu.Lookup{N: rows, Rows: rows, Width: cols, Outer: 1, Threads: 2}.Indexed(
+		dtype.Float32, dtype.Float32)
+	lookup.Run(d.ptr(), x.ptr(), index.ptr(), scratch(t, lookup.Scratch()))
 	check("looked up", d, func(i int) float32 { return x.v[(i/cols*7)%rows*cols+i%cols] })
 
 	wide, _ := cpu.NewCast(dtype.Float64, dtype.Float32, 2)

@@ -69,7 +69,7 @@ func (r Rows) Copy(d, s unsafe.Pointer) {
 
 var castTypes = map[dtype.Type]C.int{dtype.Float32: C.GX_F32, dtype.Float64: C.GX_F64,
 	dtype.Uint8: C.GX_U8, dtype.Int8: C.GX_I8,
-	dtype.Int32: C.GX_I32, dtype.Int64: C.GX_I64}
+	dtype.Int32: C.GX_I32, dtype.Int64: C.GX_I64, dtype.Bool: C.GX_BOOL}
 
 // Cast converts n elements between element types.
 type Cast struct {
@@ -78,8 +78,8 @@ type Cast struct {
 	Threads  int
 }
 
-// NewCast prepares a conversion; ok is false for pairs that have no kernel. Numbers that the target
-// cannot hold have undefined results.
+// NewCast prepares a conversion; ok is false for pairs that have no kernel. Conversions to integers
+// cut off the fraction; numbers that the target cannot hold become those of x86 processors.
 func NewCast(dst, src dtype.Type, threads int) (c Cast, ok bool) {
 	d, dok := castTypes[dst]
 	s, sok := castTypes[src]

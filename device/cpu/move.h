@@ -20,9 +20,7 @@ void gx_gather_view(void *d, const void *s, const gx_view *v, int threads);
 void gx_copy_rows(void *d, int64_t dpitch, const void *s, int64_t spitch, int64_t bytes,
 	int64_t rows, int threads);
 
-// Element types of gx_cast, in Go's order.
-enum { GX_F32, GX_F64, GX_U8, GX_I8, GX_I32, GX_I64, GX_NUM_TYPES };
-
+// gx_cast converts between element types. Conversions to integers cut off the fraction.
 void gx_cast(void *d, int dtype, const void *s, int stype, int64_t n, int threads);
 void gx_from_half(float *d, const uint16_t *s, int64_t n, int threads);
 void gx_to_half(uint16_t *d, const float *s, int64_t n, int threads);

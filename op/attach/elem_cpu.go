@@ -8,6 +8,7 @@ import (
 
 	"gomx/device"
 	"gomx/device/cpu"
+	"gomx/dtype"
 	"gomx/op"
 )
 
@@ -56,17 +57,20 @@ func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
 		a.In[1].Shape.Size() == n {
 		return step(a, cpu.Zip{Op: z}, cost(a, n, z.Slow()))
 	}
-	if !Float32(a) {
+	typ, out := a.Out[0].DType, a.Out[0].Shape
+	if !AllOf(typ, a.In) || !AllOf(typ, a.Out) {
 		return nil, op.ErrUnsupported
 	}
-	out := a.Out[0].Shape
 	threads := Threads(a, cost(a, out.Size(), z.Slow()))
-	k, ok := cpu.NewBroadcast(z, a.In[0].Shape, a.In[1].Shape, out, threads)
+	k, ok := cpu.NewBroadcast(z, typ, a.In[0].Shape, a.In[1].Shape, out, threads)
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	return elem(cpu.Zip{Op: z}, Kernel(threads, 0,
-		func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })), nil
+	p := Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })
+	if typ == dtype.Float32 {
+		p = elem(cpu.Zip{Op: z}, p)
+	}
+	return p, nil
 }
 
 // AddUp prepares the sum of all inputs, bfloat16 arrays of the output's size, in their order.

@@ -13,20 +13,18 @@ import (
 
 func init() {
 	attach.Exactly(Take, func(p TakeParams, a *op.Args) (*op.Prepared, error) {
-		k, outer, err := takeC(p, a, a.In[0].Shape, a.In[1], a.Out[0].Bytes)
-		if err != nil {
-			return nil, err
+		k, err := takeC(p, a, a.In[0].Shape, a.In[1], a.Out[0])
+		if err != nil || a.In[0].Layout != nil {
+			return nil, op.ErrUnsupported
 		}
-		return attach.Kernel(k.Threads, 0, func(c *op.Call) {
-			k.RunEach(c.Out[0].Data, c.In[0].Data, c.In[1].Data, outer)
+		return attach.Kernel(k.Threads, k.Scratch(), func(c *op.Call) {
+			k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.Scratch)
 		}), nil
 	})
 	attach.TierC(takeGrad, func(p TakeParams, a *op.Args) (*op.Prepared, error) {
-		k, outer, err := takeC(p, a, a.Out[0].Shape, a.In[1], a.In[0].Bytes)
-		if err != nil {
-			return nil, err
-		}
-		if outer != 1 {
+		k, err := takeC(p, a, a.Out[0].Shape, a.In[1], a.In[0])
+		if err != nil || k.Outer != 1 || !attach.AllOf(dtype.Float32, a.In[:1]) ||
+			!attach.AllOf(dtype.Float32, a.Out) {
 			return nil, op.ErrUnsupported
 		}
 		return attach.Kernel(k.Threads, 0, func(c *op.Call) {
@@ -35,18 +33,18 @@ func init() {
 	})
 }
 
-// takeC serves float32 data and indices that need no check.
-func takeC(p TakeParams, a *op.Args, data dtype.Shape, indices op.Desc, bytes int) (cpu.Lookup, int,
-	error) {
-	axis, err := prim.Axis("axis", p.Axis, len(data))
+// takeC serves indices that need no check, into an array of shape table; rows are the selected ones.
+func takeC(p TakeParams, a *op.Args, table dtype.Shape, indices, rows op.Desc) (cpu.Lookup, error) {
+	axis, err := prim.Axis("axis", p.Axis, len(table))
 	if err != nil {
-		return cpu.Lookup{}, 0, err
+		return cpu.Lookup{}, err
 	}
-	if !attach.AllOf(dtype.Float32, a.In) || !attach.AllOf(dtype.Float32, a.Out) ||
-		p.Mode == "raise" || data[axis] == 0 {
-		return cpu.Lookup{}, 0, op.ErrUnsupported
+	k, ok := cpu.Lookup{N: indices.Shape.Size(), Rows: table[axis], Width: table[axis+1:].Size(),
+		Outer: table[:axis].Size(), Wrap: p.Mode == "wrap",
+		Threads: attach.Threads(a, device.Work{Bytes: 2 * float64(rows.Bytes)}),
+	}.Indexed(indices.DType, rows.DType)
+	if !ok || p.Mode == "raise" || k.Rows == 0 || indices.Layout != nil || rows.Layout != nil {
+		return k, op.ErrUnsupported
 	}
-	return cpu.Lookup{N: indices.Shape.Size(), Rows: data[axis], Width: data[axis+1:].Size(),
-		Wrap:    p.Mode == "wrap",
-		Threads: attach.Threads(a, device.Work{Bytes: 2 * float64(bytes)})}, data[:axis].Size(), nil
+	return k, nil
 }

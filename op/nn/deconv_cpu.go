@@ -48,7 +48,7 @@ func deconvC(p DeconvolutionParams, a *op.Args) (*op.Prepared, error) {
 		channels[i] = 1
 	}
 	channels[1] = out[1]
-	bias, _ := cpu.NewBroadcast(cpu.Add, out, channels, out, s.Threads)
+	bias, _ := cpu.NewBroadcast(cpu.Add, dtype.Float32, out, channels, out, s.Threads)
 	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(),
 		Run: func(c *op.Call) error {
 			y := c.Out[0].Data

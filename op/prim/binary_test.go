@@ -8,6 +8,7 @@ import (
 	"gomx/dtype"
 	"gomx/internal/optest"
 	"gomx/op"
+	"gomx/op/loop"
 	"gomx/op/prim"
 )
 
@@ -161,4 +162,34 @@ func TestBinaryShapeErrors(t *testing.T) {
 			t.Errorf("%s: got error %v, want %q", tt.op.Name, err, tt.want)
 		}
 	}
+}
+
+// TestBinaryWhole compares the kernels for integers and truth values, whose sums wrap around.
+func TestBinaryWhole(t *testing.T) {
+	numbers := []float64{0, 1, 2, 3, 100, 127, 128, 200, 255, 0, 1, 7}
+	signed := []float64{0, -1, 2, -3, 100, -127, 1 << 30, 1 << 30, -1 << 31, 0, 1, 7}
+	truths := []float64{0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1, 1}
+	for typ, x := range map[dtype.Type][]float64{dtype.Uint8: numbers, dtype.Int32: signed,
+		dtype.Int64: signed, dtype.Bool: truths} {
+		row, column := optest.Array(typ, []int{1, 4}, x[2:6]...), optest.Array(typ, []int{3, 1},
+			x[6:9]...)
+		all := optest.Array(typ, []int{3, 4}, x...)
+		y := optest.Array(typ, []int{3, 4}, append(x[5:], x[:5]...)...)
+		for _, h := range []op.Handle[op.NoParams]{prim.BroadcastAdd, prim.BroadcastSub,
+			prim.BroadcastMul, prim.BroadcastMaximum, prim.BroadcastMinimum, prim.BroadcastEqual,
+			prim.BroadcastNotEqual, prim.BroadcastGreater, prim.BroadcastGreaterEqual,
+			prim.BroadcastLesser, prim.BroadcastLesserEqual, prim.BroadcastLogicalAnd,
+			prim.BroadcastLogicalOr, prim.BroadcastLogicalXor} {
+			for name, in := range map[string][]op.Tensor{"elements": {all, y}, "row": {all, row},
+				"column": {column, all}, "both": {row, column},
+				"number": {all, optest.Array(typ, []int{1}, x[1])}} {
+				optest.Run(t, h.Op, optest.Case{Name: typ.String() + " " + name, NoDiff: true,
+					In: in})
+			}
+		}
+	}
+	big := optest.New(dtype.Int32, 3000)
+	loop.Generate(big, func(i int) float64 { return float64(i*i%4099 - 2000) })
+	optest.Run(t, prim.BroadcastEqual.Op, optest.Case{Name: "many", NoDiff: true,
+		In: optest.Ops(big, optest.Array(dtype.Int32, []int{1}, 500))})
 }

@@ -48,6 +48,23 @@ func TestCast(t *testing.T) {
 			Want: optest.Ops(optest.Array(dtype.Float64, []int{1}, 0.1))})
 }
 
+// TestCastPairs compares the kernels of all pairs of types with the plain loops, on numbers that the
+// types cannot hold too.
+func TestCastPairs(t *testing.T) {
+	types := []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Uint8,
+		dtype.Int8, dtype.Int32, dtype.Int64, dtype.Bool, dtype.Int16, dtype.Uint32}
+	x := []float64{0, 1, -1, 2.75, -2.75, 127, 128, 255, 256, 300, -129, 1 << 31, -1 << 31,
+		-1<<31 - 0.5, 1<<31 - 1, 1 << 40, -1 << 62, 1 << 62, 1e19, -1e19, 1e30, math.Inf(1),
+		math.Inf(-1), nan, math.Copysign(0, -1)}
+	for _, from := range types {
+		in := optest.Array(from, []int{len(x)}, x...)
+		for _, to := range types {
+			optest.Run(t, prim.Cast.Op, optest.Case{Name: from.String() + " to " + to.String(),
+				Params: prim.CastParams{DType: to}, NoDiff: true, In: optest.Ops(in)})
+		}
+	}
+}
+
 func TestAmpMultiCast(t *testing.T) {
 	h, f, i := optest.Array(dtype.Float16, []int{1}, 0.5), optest.F([]int{2}, 1, 2),
 		optest.Array(dtype.Int32, []int{1}, 3)

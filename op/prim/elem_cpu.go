@@ -3,6 +3,7 @@
 package prim
 
 import (
+	"gomx/device"
 	"gomx/device/cpu"
 	"gomx/op"
 	"gomx/op/attach"
@@ -61,12 +62,18 @@ func addUp(a *op.Args) (*op.Prepared, error) {
 }
 
 func chooseC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-	n := a.Out[0].Shape.Size()
-	if !attach.Float32(a) || a.In[0].Shape.Size() != n {
+	n, typ := a.Out[0].Shape.Size(), a.Out[0].DType
+	if !attach.AllOf(typ, a.In[1:]) || !attach.AllOf(typ, a.Out) || a.In[0].Layout != nil ||
+		a.In[0].Shape.Size() != n {
 		return nil, op.ErrUnsupported
 	}
-	return attach.Kernel(1, 0, func(c *op.Call) {
-		cpu.Select(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data, n)
+	threads := attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
+	k, ok := cpu.NewSelect(a.In[0].DType, typ.Size(), threads)
+	if !ok {
+		return nil, op.ErrUnsupported
+	}
+	return attach.Kernel(threads, 0, func(c *op.Call) {
+		k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data, n)
 	}), nil
 }
 

@@ -107,7 +107,7 @@ func castC(a *op.Args) (*op.Prepared, error) {
 	from, to := a.In[0].DType, a.Out[0].DType
 	threads := attach.Threads(a, device.Work{Bytes: float64(a.In[0].Bytes + a.Out[0].Bytes)})
 	k, ok := cpu.NewCast(to, from, threads)
-	if !ok || a.In[0].Layout != nil || a.Out[0].Layout != nil || from.IsFloat() && !to.IsFloat() {
+	if !ok || a.In[0].Layout != nil || a.Out[0].Layout != nil {
 		return nil, op.ErrUnsupported
 	}
 	n := a.Out[0].Shape.Size()
