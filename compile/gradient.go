@@ -42,10 +42,11 @@ func differentiate(u *Unit) error {
 		if !e.Valid() && u.opt.Grads[wrt[i].Node.Name] == op.ReqAdd {
 			continue
 		}
+		s := u.src.Stored[wrt[i].Node.Name]
 		if !e.Valid() {
-			e = zeroGradient(wrt[i])
+			e = zeroGradient(wrt[i], s)
 		}
-		if s := u.src.Stored[wrt[i].Node.Name]; s != op.Dense {
+		if s != op.Dense {
 			e = storedGradient(wrt[i], e, s, claimed)
 		}
 		u.Grads = append(u.Grads, u.gradient(wrt[i], e, claimed))
@@ -57,8 +58,12 @@ func differentiate(u *Unit) error {
 
 // zeroGradient makes the gradient of a variable that the outputs do not depend on, or only through
 // operators that let no gradient pass. The array has to be overwritten: it may hold anything.
-func zeroGradient(v op.Entry) op.Entry {
-	n, err := op.NewNode(prim.ZerosLike.Op, v.Node.Name+"_no_grad", nil, v)
+func zeroGradient(v op.Entry, s op.Storage) op.Entry {
+	zeros := prim.NoGradient.Op
+	if s != op.Dense { // storedGradient may read them
+		zeros = prim.ZerosLike.Op
+	}
+	n, err := op.NewNode(zeros, v.Node.Name+"_no_grad", nil, v)
 	if err != nil {
 		panic(err)
 	}

@@ -138,6 +138,14 @@ func fused() []*Stage {
 			pass: graph.FuseNorm, Before: []string{"fuse-trained-activation", "gradient"},
 			Reason: "a batch norm, the sum after it and a rectifier read and write memory once " +
 				"in one kernel, in both directions"},
+		// Relies on being the only reader of a layer, and on the statistics of the batch. Guarantees
+		// that outputs agree up to rounding, and zeros as gradients of the biases, of which layers
+		// would compute the rounding errors.
+		{Name: "spare-bias", Pass: true, mode: training, Loose: true, pass: graph.SpareBias,
+			After: []string{"fuse-attention"}, Before: []string{"gradient"},
+			Reason: "a batch norm subtracts the bias of the layer before it with the mean: GPUs " +
+				"need no passes over memory to add it and to sum up its gradient; before the " +
+				"gradient, which is zero"},
 		// Relies on norms that have taken their rectifiers already. Guarantees that the sum
 		// before the rectifier is no entry any more: the gradient reads the rectified result.
 		{Name: "fuse-trained-activation", Pass: true, mode: training, Loose: true, Host: true,

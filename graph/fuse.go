@@ -3,6 +3,7 @@ package graph
 import (
 	"slices"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loss"
@@ -225,4 +226,62 @@ func biasIntoSoftmax(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	m.Params, m.In = p, layer.In[:2:2]
 	r.facts.copy(m.Entry(0), in[0])
 	return r.joined(loss.BiasSoftmax.Op, op.NoParams{}, layer, n, m.Entry(0), layer.In[2])
+}
+
+// SpareBias takes the bias from layers that a batch norm by the statistics of the batch alone reads:
+// the norm subtracts it with the mean. It changes the moving mean, and its gradient is zero.
+func SpareBias(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, biasIntoNorm)
+}
+
+func biasIntoNorm(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	if n.Op != nn.BatchNorm.Op || r.wanted(n) || r.facts.kind(n) != device.KindCUDA {
+		return op.Entry{}
+	}
+	p, layer := n.Params.(nn.BatchNormParams), in[0].Node
+	rank := len(r.facts.Shapes[in[0]])
+	if p.UseGlobalStats || rank < 2 || p.Axis.Value() != 1 && p.Axis.Value() != 1-rank ||
+		!r.only(in[0]) || !together(layer, n) {
+		return op.Entry{}
+	}
+	bare, bias, ok := r.biasless(layer, rank)
+	if bias = r.typed(bias, in[1]); !ok || !bias.Valid() {
+		return op.Entry{}
+	}
+	r.facts.copy(bare.Entry(0), in[0])
+	return r.joined(nn.BiasedBatchNorm.Op, p, n, n,
+		append([]op.Entry{bare.Entry(0)}, append(slices.Clone(in[1:]), bias)...)...)
+}
+
+// biasless returns a layer, whose output has a number of axes, without its bias per channel, and the
+// bias.
+func (r *rewriter) biasless(layer *op.Node, rank int) (bare *op.Node, bias op.Entry, ok bool) {
+	m := *layer
+	switch p := layer.Params.(type) {
+	case nn.ConvolutionParams:
+		ok = layer.Op == nn.Convolution.Op && !p.NoBias
+		p.NoBias = true
+		m.Params = p
+	case nn.FullyConnectedParams:
+		ok = layer.Op == nn.FullyConnected.Op && !p.NoBias && rank == 2
+		p.NoBias = true
+		m.Params = p
+	}
+	if !ok {
+		return nil, bias, false
+	}
+	m.In = layer.In[:2:2]
+	return &m, layer.In[2], true
+}
+
+// typed returns bias, or what it is converted from, if it has the type of a parameter.
+func (r *rewriter) typed(bias, param op.Entry) op.Entry {
+	if !bias.Valid() || r.facts.Types[bias] == r.facts.Types[param] {
+		return bias
+	}
+	if c := bias.Node; !c.IsVar() && (prim.IsCast(c.Op) || c.Op == prim.KeptCast.Op) &&
+		r.facts.Types[c.In[0]] == r.facts.Types[param] {
+		return c.In[0]
+	}
+	return op.Entry{}
 }

@@ -80,7 +80,7 @@ func TestCUDAStepWork(t *testing.T) {
 	words := []dataio.Desc{desc("data0", 2, 8), desc("data1", 2, 8), desc("data2", 2),
 		desc("data3", 2, 3)}
 	for _, c := range []counted{{"resnet50", resnet50, images, class,
-		optimizer.SGD{LR: 0.01, Momentum: 0.9, WD: 1e-4}, 450},
+		optimizer.SGD{LR: 0.01, Momentum: 0.9, WD: 1e-4}, 400},
 		{"bert-base", bertBase, words, []dataio.Desc{desc("next_label", 2), desc("words_label", 6)},
 			optimizer.Adam{LR: 1e-4}, 715}} {
 		t.Run(c.name, func(t *testing.T) { c.count(t) })

@@ -12,8 +12,8 @@ type Joint interface {
 // queue uses it.
 type gathering struct {
 	on    bool
-	joint Joint // the launch that kernels join; kept for the next time, nil before the first
-	late  Joint // the launch that is put before the next mark; kept likewise
+	joint Joint   // the launch that kernels join; kept for the next time, nil before the first
+	late  []Joint // the launches that are put before the next mark, one of a type; kept likewise
 }
 
 // Gather implements device.Gatherer.
@@ -49,20 +49,26 @@ func (q *Queue) putJoint() error {
 	return q.gather.joint.Put(q)
 }
 
-// Late returns the launch that q puts before its next mark, made by create if there is none. Nothing
-// that is put on q before the mark may read its results or overwrite its operands, unless PutLate is
-// called before.
-func (q *Queue) Late(create func() Joint) Joint {
-	if q.gather.late == nil {
-		q.gather.late = create()
+// Late returns the launch of a type that q puts before its next mark, made by create if there is none.
+// Nothing that is put on q before the mark may read its results or overwrite its operands, unless
+// PutLate is called before.
+func Late[J Joint](q *Queue, create func() J) J {
+	for _, j := range q.gather.late {
+		if found, ok := j.(J); ok {
+			return found
+		}
 	}
-	return q.gather.late
+	j := create()
+	q.gather.late = append(q.gather.late, j)
+	return j
 }
 
-// PutLate puts the late launch on q now.
+// PutLate puts the late launches on q now.
 func (q *Queue) PutLate() error {
-	if q.gather.late == nil {
-		return nil
+	for _, j := range q.gather.late {
+		if err := j.Put(q); err != nil {
+			return err
+		}
 	}
-	return q.gather.late.Put(q)
+	return nil
 }

@@ -20,6 +20,7 @@ type movedArgs struct {
 // movedNorm is a layer whose moving averages take in the statistics of a batch.
 type movedNorm struct {
 	mean, inv, movingMean, movingVar unsafe.Pointer
+	bias                             unsafe.Pointer // is added to the mean; nil: none
 	channels                         int
 	eps, momentum                    float64
 }
@@ -30,7 +31,7 @@ type movedNorms struct {
 	args movedArgs
 }
 
-func newMovedNorms() cuda.Joint { return &movedNorms{} }
+func newMovedNorms() *movedNorms { return &movedNorms{} }
 
 // add adds a layer. The layers so far are put on q before it if it cannot join them, which is also
 // so if one of them has the same averages.
@@ -43,7 +44,7 @@ func (m *movedNorms) add(q *cuda.Queue, f *cuda.Function, k *normArgs) error {
 	a := &m.args
 	m.f, a.stat = f, k.stat
 	a.one[a.count] = movedNorm{mean: k.mean, inv: k.inv, movingMean: k.movingMean,
-		movingVar: k.movingVar, channels: k.channels, eps: k.eps, momentum: k.momentum}
+		movingVar: k.movingVar, bias: k.bias, channels: k.channels, eps: k.eps, momentum: k.momentum}
 	a.count++
 	return nil
 }

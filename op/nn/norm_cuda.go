@@ -17,6 +17,7 @@ type normArgs struct {
 	stat, outer, channels, inner                                 int
 	eps, momentum                                                float64
 	fixGamma, batchStats                                         int
+	bias                                                         unsafe.Pointer
 }
 
 // newNormArgs fills in the fields that stay the same from run to run.
@@ -70,6 +71,9 @@ func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data,
 			c.In[2].Data
 		args.movingMean, args.movingVar = c.In[3].Data, c.In[4].Data
+		if len(c.In) > normBias {
+			args.bias = c.In[normBias].Data
+		}
 		args.mean, args.inv = args.unless(c.Out[1].Data, &scratch), args.unless(c.Out[2].Data,
 			&scratch)
 		mean, inv := c.Out[1].Data != nil, c.Out[2].Data != nil

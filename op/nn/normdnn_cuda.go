@@ -67,7 +67,7 @@ func (d *normDNN) forward(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch, wan
 	if err := d.lib.Learn(q, &args); err != nil {
 		return err
 	}
-	averages := q.Late(newMovedNorms).(*movedNorms)
+	averages := cuda.Late(q, newMovedNorms)
 	if err := averages.add(q, d.average, k); err != nil || late {
 		return err
 	}

@@ -12,6 +12,10 @@ var (
 	IdentityWithAttrLike = op.Declare[op.NoParams]("_identity_with_attr_like_rhs")
 	ZerosLike            = op.Declare[op.NoParams]("zeros_like")
 	OnesLike             = op.Declare[op.NoParams]("ones_like")
+
+	// NoGradient is ZerosLike for the gradient of a variable that the outputs do not depend on. No
+	// operator of a graph reads the result, so a device may write it at the end of a segment.
+	NoGradient = op.Declare[op.NoParams]("_no_gradient")
 )
 
 func init() {
@@ -54,12 +58,13 @@ func init() {
 	like(ZerosLike, "ZerosLike makes zeros in the shape and element type of its input.", 0,
 		"_sparse_zeros_like")
 	like(OnesLike, "OnesLike makes ones in the shape and element type of its input.", 1)
+	like(NoGradient, "", 0)
 }
 
 func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
 	s := op.Spec[op.NoParams]{
 		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}},
-			Moves: true},
+			Moves: true, Hidden: doc == ""},
 		Infer: op.SameShape[op.NoParams],
 		Grad:  ZeroGrad[op.NoParams],
 		Fill:  func(op.NoParams) float64 { return v },

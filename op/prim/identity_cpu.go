@@ -13,5 +13,6 @@ func init() {
 		Identity: cpu.Copy,
 	})
 	attach.TierC(ZerosLike, fillWith[op.NoParams](func(op.NoParams) float64 { return 0 }))
+	attach.TierC(NoGradient, fillWith[op.NoParams](func(op.NoParams) float64 { return 0 }))
 	attach.TierC(OnesLike, fillWith[op.NoParams](func(op.NoParams) float64 { return 1 }))
 }

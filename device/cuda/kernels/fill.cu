@@ -10,6 +10,22 @@ struct Fill {
 KERNEL(fill, Fill) {
 	EACH(i, k.n) write(k.out, k.type, i, k.start);
 }
+// Fills arrays with zeros, one block per array.
+struct Zeros {
+	Int count;
+	struct {
+		uint8_t *p;
+		Int bytes;
+	} one[64];
+};
+KERNEL(zeros, Zeros) {
+	for (Int a = blockIdx.x; a < k.count; a += gridDim.x) {
+		uint8_t *p = k.one[a].p;
+		Int n = k.one[a].bytes, words = (Int)p % 4 ? (Int)0 : n / 4;
+		for (Int i = threadIdx.x; i < words; i += blockDim.x) ((uint32_t *)p)[i] = 0;
+		for (Int i = words * 4 + threadIdx.x; i < n; i += blockDim.x) p[i] = 0;
+	}
+}
 KERNEL(arange, Fill) {
 	EACH(i, k.n) write(k.out, k.type, i, k.start + (double)(i / k.repeat) * k.step);
 }

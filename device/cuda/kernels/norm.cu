@@ -9,6 +9,7 @@ struct Norm {
 	Int outer, channels, inner;
 	double eps, momentum;
 	Int fix_gamma, batch_stats;
+	Ptr bias; // is added to the mean in the moving average; 0: none
 };
 
 #define CHANNEL(i) \
@@ -33,11 +34,13 @@ KERNEL(batch_stats, Norm) {
 			mean = m, var = (double)together<Add>(sum) / n;
 		} else {
 			mean = read(k.moving_mean, k.stat, c), var = read(k.moving_var, k.stat, c);
+			if (k.bias) mean -= read(k.bias, k.stat, c);
 		}
 		if (threadIdx.x == 0) {
 			write(k.mean, k.stat, c, mean);
 			write(k.inv, k.stat, c, 1 / sqrt(var + k.eps));
 			if (k.batch_stats) {
+				if (k.bias) mean += read(k.bias, k.stat, c);
 				write(k.moving_mean, k.stat, c,
 					read(k.moving_mean, k.stat, c) * k.momentum + mean * (1 - k.momentum));
 				write(k.moving_var, k.stat, c,
@@ -50,7 +53,7 @@ KERNEL(batch_stats, Norm) {
 // Updates the moving averages of several layers with the mean and the variance of the batch, one
 // block per layer; the variance is computed from 1/sqrt(variance + eps).
 struct Moved {
-	Ptr mean, inv, moving_mean, moving_var;
+	Ptr mean, inv, moving_mean, moving_var, bias;
 	Int channels;
 	double eps, momentum;
 };
@@ -62,10 +65,11 @@ KERNEL(batch_moved, AllMoved) {
 	for (Int l = blockIdx.x; l < k.count; l += gridDim.x) {
 		const Moved &m = k.one[l];
 		for (Int c = threadIdx.x; c < m.channels; c += blockDim.x) {
-			double inv = read(m.inv, k.stat, c), var = 1 / (inv * inv) - m.eps;
+			double inv = read(m.inv, k.stat, c), var = 1 / (inv * inv) - m.eps,
+				mean = read(m.mean, k.stat, c) + (m.bias ? read(m.bias, k.stat, c) : 0);
 			if (var < 0) var = 0;
 			write(m.moving_mean, k.stat, c, read(m.moving_mean, k.stat, c) * m.momentum +
-				read(m.mean, k.stat, c) * (1 - m.momentum));
+				mean * (1 - m.momentum));
 			write(m.moving_var, k.stat, c, read(m.moving_var, k.stat, c) * m.momentum +
 				var * (1 - m.momentum));
 		}
