@@ -57,6 +57,7 @@ type blasHandle struct {
 	once   sync.Once
 	handle unsafe.Pointer
 	err    error
+	lt     ltHandle
 }
 
 // Dims are the extents of a product: batches of M×K by K×N matrices.

@@ -56,6 +56,7 @@ g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$CACHE/fake/libcud
 g++ -std=c++17 -O2 -shared -fPIC -DGX_PRELUDE="\"$PWD/$fake/host.h\"" -Wl,-soname,libnvrtc.so.12 -o "$CACHE/fake/libnvrtc.so.12" $fake/nvrtc.cc
 mkdir -p "$CACHE/fakeblas" "$CACHE/fakednn"
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcublas.so.12 -o "$CACHE/fakeblas/libcublas.so.12" $fake/blas.cc -ldl
+g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcublasLt.so.12 -o "$CACHE/fakeblas/libcublasLt.so.12" $fake/blaslt.cc -ldl
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcudnn.so.9 -o "$CACHE/fakednn/libcudnn.so.9" $fake/dnn*.cc -ldl
 
 if [ "${ONLY:-}" = imitation ]; then

@@ -34,7 +34,8 @@ func (m Matrix) If(yes bool) Matrix {
 type Product struct {
 	f    *cuda.Function
 	args productArgs
-	gemm *cuda.Gemm // by the library; nil: by our own kernel
+	gemm *cuda.Gemm     // by the library; nil: by our own kernel
+	bias *cuda.BiasGemm // with a vector; nil: WithBias has not been called, or is in vain
 }
 
 // productArgs is the parameter of product.cu.
@@ -59,6 +60,18 @@ func NewProduct(t dtype.Type, batch int, a, b, c Matrix, alpha, beta float64) (*
 		{a.RowStride, a.ColStride, a.Batch}, {b.RowStride, b.ColStride, b.Batch},
 		{c.RowStride, c.ColStride, c.Batch}}, alpha, beta)
 	return p, nil
+}
+
+// WithBias prepares RunBias for a vector that is cuda.AddsBias or cuda.SumsBias.
+func (p *Product) WithBias(does int) { p.bias = p.gemm.WithBias(does) }
+
+// RunBias puts the product with the vector on a queue; done is false where the library does not do
+// that.
+func (p *Product) RunBias(q *cuda.Queue, a, b, c, bias unsafe.Pointer) (done bool, err error) {
+	if p.bias == nil || p.args.m*p.args.n == 0 {
+		return false, nil
+	}
+	return p.bias.Run(q, a, b, c, bias)
 }
 
 // Run puts the product on a queue.

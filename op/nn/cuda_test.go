@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	_ "gomx/device/cuda"
+	"gomx/device/cuda"
 	"gomx/dtype"
 	"gomx/internal/optest"
 	"gomx/op"
@@ -53,6 +53,30 @@ func TestCUDAColumnsOfRows(t *testing.T) {
 		optest.Run(t, nn.LayerNorm.Op, optest.Case{In: []op.Tensor{
 			optest.Random(1, -1, 1, shape...), optest.Random(2, 0.5, 1, n),
 			optest.Random(3, -1, 1, n)}, NoDiff: true})
+	}
+}
+
+// TestCUDABiasInProduct counts the products of dense layers that add biases or sum up their
+// gradients. The imitated cuBLASLt declines the sums of a single row.
+func TestCUDABiasInProduct(t *testing.T) {
+	if err := cuda.BLAS(); err != nil {
+		t.Skip("products are not counted: ", err)
+	}
+	for rows, want := range map[int]int64{1: 1, 7: 2} {
+		run := func() {
+			optest.Run(t, nn.FullyConnected.Op, optest.Case{Name: fmt.Sprint(rows, " rows"),
+				Params: nn.FullyConnectedParams{NumHidden: 5}, NoDiff: true,
+				In: []op.Tensor{optest.Random(1, -1, 1, rows, 3), optest.Random(2, -1, 1, 5, 3),
+					optest.Random(3, -1, 1, 5)}})
+		}
+		run() // the device is in use from now on
+		stop := cuda.Trace(0)
+		run()
+		names := stop()
+		if got := names["gemm with bias"]; got < want || rows == 1 && names["reduce.sum_thread"] == 0 {
+			t.Errorf("%d rows: %v, want at least %d products with a bias, and the sum of a single "+
+				"row by itself", rows, names, want)
+		}
 	}
 }
 

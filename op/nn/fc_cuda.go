@@ -22,7 +22,16 @@ func fcCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 		return nil, err
 	}
 	bias := cuda.Func("conv", "bias", t)
+	if !p.NoBias {
+		k.WithBias(cuda.AddsBias)
+	}
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		if !p.NoBias {
+			done, err := k.RunBias(q, c.In[0].Data, c.In[1].Data, c.Out[0].Data, c.In[2].Data)
+			if done || err != nil {
+				return err
+			}
+		}
 		if err := k.Run(q, c.In[0].Data, c.In[1].Data, c.Out[0].Data); err != nil || p.NoBias {
 			return err
 		}
@@ -48,9 +57,18 @@ func fcGradCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !p.NoBias {
+		dw.WithBias(cuda.SumsBias)
+	}
 	return attach.OnQueue(db.Scratch(), func(q *cuda.Queue, c *op.Call) error {
 		if c.Out[0].Data != nil {
 			if err := dx.Run(q, c.In[0].Data, c.In[2].Data, c.Out[0].Data); err != nil {
+				return err
+			}
+		}
+		if c.Out[1].Data != nil && len(c.Out) > 2 && c.Out[2].Data != nil {
+			done, err := dw.RunBias(q, c.In[0].Data, c.In[1].Data, c.Out[1].Data, c.Out[2].Data)
+			if done || err != nil {
 				return err
 			}
 		}

@@ -1,40 +1,13 @@
 // An imitated cuBLAS for the imitated driver (driver.cc): libcublas.so.12 for tests, with the four
 // functions that the bridge calls. Matrices are stored column by column, as in cuBLAS.
 
-#include "library.h"
+#include "gemm.h"
 
 namespace {
 
 struct Handle {
 	void *stream;
 };
-
-struct Gemm {
-	int ta, tb, m, n, k, type, lda, ldb, ldc, batch;
-	long long sa, sb, sc;
-	double alpha, beta;
-	const void *a, *b;
-	void *c;
-};
-
-void run(const void *arg) {
-	const Gemm *g = (const Gemm *)arg;
-	const void *a = host((void *)g->a), *b = host((void *)g->b);
-	void *c = host(g->c);
-	for (int x = 0; x < g->batch; x++)
-		for (int j = 0; j < g->n; j++)
-			for (int i = 0; i < g->m; i++) {
-				double sum = 0;
-				for (int l = 0; l < g->k; l++) {
-					long long ia = g->ta ? l + (long long)i * g->lda : i + (long long)l * g->lda;
-					long long ib = g->tb ? j + (long long)l * g->ldb : l + (long long)j * g->ldb;
-					sum += load(a, g->type, x * g->sa + ia) * load(b, g->type, x * g->sb + ib);
-				}
-				long long o = x * g->sc + i + (long long)j * g->ldc;
-				store(c, g->type, o, g->alpha * sum +
-					(g->beta != 0 ? g->beta * load(c, g->type, o) : 0));
-			}
-}
 
 } // namespace
 
@@ -62,7 +35,8 @@ int cublasGemmStridedBatchedEx(void *h, int ta, int tb, int m, int n, int k, con
 	int ldc, long long sc, int batch, int compute, int) {
 	if (lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || m < 0 || n < 0 || k < 0) return 7;
 	if (ta_ != tb_ || ta_ != tc_ || compute != (ta_ == 1 ? 70 : 68)) return 15;
-	Gemm g = {ta, tb, m, n, k, ta_, lda, ldb, ldc, batch, sa, sb, sc, 0, 0, a, b, c};
+	Gemm g = {ta, tb, m, n, k, ta_, lda, ldb, ldc, batch, sa, sb, sc, 0, 0, a, b, c, nullptr,
+		false};
 	g.alpha = compute == 70 ? *(const double *)alpha : *(const float *)alpha;
 	g.beta = compute == 70 ? *(const double *)beta : *(const float *)beta;
 	put(((Handle *)h)->stream, run, &g, sizeof g);
