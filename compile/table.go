@@ -234,6 +234,14 @@ func compiled() []*Stage {
 			Reason: "a layer of one output with a regression head takes as long as its data " +
 				"takes to read: made with the output, its gradient reads nothing again; after " +
 				"sharing and dead code, which show that nobody else reads between"},
+		// Relies on gradients of data that one sum alone reads. Guarantees that outputs agree up to
+		// the rounding of sums.
+		{Name: "add-in-products", Pass: true, mode: training, Loose: true,
+			pass: graph.AddInProducts, After: []string{"share-compiled"},
+			Before: []string{"fuse-pointwise"},
+			Reason: "products of GPUs add to a matrix at no cost: sums of gradients need no " +
+				"passes over memory; after sharing, which finds gradients that others read too, and " +
+				"before chains, which would take the sums"},
 		// Relies on graphs in which nothing else is to fuse. Guarantees that a chain runs in the
 		// place of its last member, after all nodes that it reads. Source: MXNet's pass
 		// PointwiseFusion, which makes kernels of GPUs only.

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"gomx/device"
 	"gomx/op"
+	"gomx/op/nn"
 	"gomx/op/prim"
 )
 
@@ -180,4 +182,66 @@ func (b *backprop) apply(o *op.Op, name string, in ...op.Entry) op.Entry {
 		panic(err)
 	}
 	return n.Entry(0)
+}
+
+// AddInProducts lets products that make gradients of the data of dense layers add to the gradient so
+// far, where the layers share their data.
+func AddInProducts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, sumIntoProducts)
+}
+
+func sumIntoProducts(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	if n.Op != prim.GradAdd.Op && n.Op != prim.AddN.Op && n.Op != prim.ElemwiseAdd.Op ||
+		r.facts.kind(n) != device.KindCUDA {
+		return op.Entry{}
+	}
+	var rest, products []op.Entry
+	for _, e := range in {
+		if r.adds(e, n) && !slices.Contains(products, e) {
+			products = append(products, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	if len(rest) == 0 {
+		rest, products = products[:1], products[1:]
+	}
+	if len(products) == 0 {
+		return op.Entry{}
+	}
+	s := rest[0]
+	if len(rest) > 1 {
+		total, err := op.NewNode(prim.AddN.Op, n.Name, nil, rest...)
+		if err != nil {
+			panic(err)
+		}
+		total.Attrs, total.Site = n.Attrs, n.Site
+		s = total.Entry(0)
+		r.facts.copy(s, in[0])
+	}
+	for _, e := range products {
+		m := e.Node
+		s = r.joined(nn.FullyConnectedGradSum.Op, m.Params, m, n, append(slices.Clone(m.In), s)...)
+		r.facts.copy(s, e)
+		for i := 1; i < m.NumOutputs(); i++ {
+			r.become(r.was[m.Entry(i)], s.Node.Entry(i))
+		}
+	}
+	return s
+}
+
+// adds reports whether the product that makes e, a term of n, may add to the other terms: n alone
+// reads e, and no operator reads the other gradients of the layer.
+func (r *rewriter) adds(e op.Entry, n *op.Node) bool {
+	old, ok := r.was[e]
+	if !ok || e.Index != 0 || e.Node.Op != nn.FullyConnectedGrad.Op || r.uses[old] != 1 ||
+		!together(e.Node, n) {
+		return false
+	}
+	for i := 1; i < old.Node.NumOutputs(); i++ {
+		if o := old.Node.Entry(i); r.uses[o] > 1 || r.uses[o] == 1 && !r.outs[o] {
+			return false
+		}
+	}
+	return true
 }

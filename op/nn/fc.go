@@ -21,6 +21,13 @@ var FullyConnected = op.Declare[FullyConnectedParams]("FullyConnected")
 // weight to the gradients of data, weight and bias.
 var FullyConnectedGrad = op.Declare[FullyConnectedParams]("_backward_FullyConnected")
 
+// FullyConnectedGradSum is FullyConnectedGrad that adds another array to the gradient of the data.
+// Passes for GPUs make it.
+var FullyConnectedGradSum = op.Declare[FullyConnectedParams]("_backward_FullyConnected_sum")
+
+// fcGradSum is the index of that array among the inputs.
+const fcGradSum = 3
+
 func init() {
 	FullyConnected.Define(op.Spec[FullyConnectedParams]{
 		Traits: op.Traits{
@@ -46,6 +53,26 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 			return op.ProductOfRows(in[0].Size() / max(in[1][1], 1))
 		},
 		Ref: fcRef,
+	})
+	FullyConnectedGradSum.Define(op.Spec[FullyConnectedParams]{
+		Traits: op.Traits{Hidden: true, NoGrad: "it is a gradient itself",
+			Inplace: [][2]int{{fcGradSum, 0}}},
+		Inputs:  inputs[FullyConnectedParams]("out_grad", "data", "weight", "sum"),
+		Outputs: func(p FullyConnectedParams) []string { return weightedGrads(p.NoBias) },
+		Infer: func(p FullyConnectedParams, in, out []dtype.Shape) error {
+			if err := op.Same("sum", &in[fcGradSum], &in[1]); err != nil {
+				return err
+			}
+			fit := backward(inferFC, func(p FullyConnectedParams) int {
+				return len(weighted(p.NoBias))
+			}, 0, 1)
+			return fit(p, in[:fcGradSum], out)
+		},
+		InferType: op.FloatType[FullyConnectedParams],
+		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 {
+			return weightedGradFLOPs(in, in[0], out)
+		},
+		Ref: fcGradRef,
 	})
 	FullyConnectedGrad.Define(op.Spec[FullyConnectedParams]{
 		Traits:  op.Traits{Hidden: true},
@@ -203,6 +230,9 @@ func fcGradRef(p FullyConnectedParams, c *op.Call) error {
 	dy, x, w := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
 	rows, inputs, outputs := fcExtents(c.In[2].Shape, c.In[0].Shape)
 	dx, dw, db := make([]float64, len(x)), make([]float64, len(w)), make([]float64, outputs)
+	if len(c.In) > fcGradSum {
+		dx = loop.Floats(c.In[fcGradSum])
+	}
 	for i := range rows {
 		for j := range outputs {
 			g := dy[i*outputs+j]

@@ -11,6 +11,7 @@ import (
 func init() {
 	attach.CUDA(FullyConnected, fcCUDA)
 	attach.CUDA(FullyConnectedGrad, fcGradCUDA)
+	attach.CUDA(FullyConnectedGradSum, fcGradCUDA)
 }
 
 func fcCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
@@ -45,7 +46,11 @@ func fcGradCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 	rows, inputs, outputs := fcExtents(a.In[2].Shape, a.In[0].Shape)
 	dy, x, w := attach.Dense(rows, outputs), attach.Dense(rows, inputs),
 		attach.Dense(outputs, inputs)
-	dx, err := attach.NewProduct(t, 1, dy, w, x, 1, 0)
+	beta := 0.0
+	if len(a.In) > fcGradSum {
+		beta = 1
+	}
+	dx, err := attach.NewProduct(t, 1, dy, w, x, 1, beta)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +66,12 @@ func fcGradCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 		dw.WithBias(cuda.SumsBias)
 	}
 	return attach.OnQueue(db.Scratch(), func(q *cuda.Queue, c *op.Call) error {
+		if c.Out[0].Data != nil && beta != 0 && c.Out[0].Data != c.In[fcGradSum].Data {
+			if err := q.CopyFrom(c.Out[0].Data, q.Device(), c.In[fcGradSum].Data,
+				c.Out[0].Bytes); err != nil {
+				return err
+			}
+		}
 		if c.Out[0].Data != nil {
 			if err := dx.Run(q, c.In[0].Data, c.In[2].Data, c.Out[0].Data); err != nil {
 				return err

@@ -53,3 +53,18 @@ func TestFullyConnectedInfersShapes(t *testing.T) {
 			in: []dtype.Shape{{}, nil, nil}, out: []dtype.Shape{nil}, err: "data: is a scalar"},
 	})
 }
+
+// The gradient of the data is added to another array.
+func TestFullyConnectedGradSum(t *testing.T) {
+	dy, x, w, sum := random(1, 6, 4), random(2, 6, 3), random(3, 4, 3), random(4, 6, 3)
+	p := nn.FullyConnectedParams{NumHidden: 4}
+	want, err := optest.Runner{}.Apply(nn.FullyConnectedGrad.Op, p, []op.Tensor{dy, x, w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range op.Slice[float32](sum) {
+		op.Slice[float32](want[0])[i] += v
+	}
+	optest.Run(t, nn.FullyConnectedGradSum.Op, optest.Case{Params: p, Want: want, NoDiff: true,
+		In: []op.Tensor{dy, x, w, sum}, Tol: optest.Tolerance{Abs: 1e-5, Rel: 1e-5}})
+}

@@ -40,27 +40,56 @@ func TestCUDASparesBias(t *testing.T) {
 		"also read":     {sym.Group(norm(shared, sym.BatchNormParams{}), sym.BlockGrad(shared)), 0},
 		"no batch norm": {sym.Relu(conv(x)), 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, spared := sparedStep(t, c.net)
-			want, none := sparedStep(t, c.net, "spare-bias")
-			if spared != c.want || none != 0 {
-				t.Errorf("%d layers lose their bias, without the pass %d, want %d and 0", spared, none,
-					c.want)
+		t.Run(name, func(t *testing.T) { sparedAgrees(t, c.net, "spare-bias", c.want) })
+	}
+}
+
+// TestCUDAAddsInProducts compares steps with and without the pass that lets products add to gradients.
+func TestCUDAAddsInProducts(t *testing.T) {
+	needGPU(t)
+	layer := func(s *sym.Symbol, p sym.FullyConnectedParams) *sym.Symbol {
+		p.NumHidden, p.NoFlatten = 6, true
+		return sym.FullyConnected(s, p)
+	}
+	plain, noBias := sym.FullyConnectedParams{}, sym.FullyConnectedParams{NoBias: true}
+	x := sym.Sigmoid(sym.Var("data"))
+	sum := func(list ...*sym.Symbol) *sym.Symbol { return sym.AddN(list) }
+	for name, c := range map[string]struct {
+		net  *sym.Symbol
+		want int // sums that products make
+	}{
+		"two layers":   {sum(layer(x, plain), layer(x, noBias)), 1},
+		"three":        {sum(layer(x, plain), layer(x, plain), layer(x, plain)), 1},
+		"and itself":   {sum(layer(x, plain), x), 1},
+		"four":         {sum(layer(x, plain), layer(x, plain), layer(x, plain), x), 3},
+		"and others":   {sum(layer(x, plain), x, sym.Tanh(x)), 1},
+		"one":          {layer(x, plain), 0},
+		"no gradients": {sum(sym.BlockGrad(layer(x, plain)), x), 0},
+	} {
+		t.Run(name, func(t *testing.T) { sparedAgrees(t, c.net, "add-in-products", c.want) })
+	}
+}
+
+// sparedAgrees compares two steps with and without a pass, which changes a number of places.
+func sparedAgrees(t *testing.T, net *sym.Symbol, pass string, changes int) {
+	t.Helper()
+	got, made := sparedStep(t, net, pass)
+	want, none := sparedStep(t, net, pass, pass)
+	if made != changes || none != 0 {
+		t.Errorf("%d changes, without the pass %d, want %d and 0", made, none, changes)
+	}
+	for key, w := range want {
+		for i := range w {
+			if d := math.Abs(float64(got[key][i] - w[i])); !(d <= 2e-4) {
+				t.Fatalf("%s: element %d is %v, want %v", key, i, got[key][i], w[i])
 			}
-			for key, w := range want {
-				for i := range w {
-					if d := math.Abs(float64(got[key][i] - w[i])); !(d <= 2e-4) {
-						t.Fatalf("%s: element %d is %v, want %v", key, i, got[key][i], w[i])
-					}
-				}
-			}
-		})
+		}
 	}
 }
 
 // sparedStep makes two steps and returns all values behind them, and the changes of the pass.
-func sparedStep(t *testing.T, net *sym.Symbol, without ...string) (got map[string][]float32,
-	spared int) {
+func sparedStep(t *testing.T, net *sym.Symbol, pass string, without ...string) (
+	got map[string][]float32, changes int) {
 	t.Helper()
 	ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(0), Without: without,
 		Shapes: map[string]dtype.Shape{"data": {3, 2, 6, 6}}})
@@ -89,9 +118,9 @@ func sparedStep(t *testing.T, net *sym.Symbol, without ...string) (got map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(e.Passes, func(p sym.PassReport) bool { return p.Pass == "spare-bias" })
+	i := slices.IndexFunc(e.Passes, func(p sym.PassReport) bool { return p.Pass == pass })
 	if i >= 0 {
-		spared = len(e.Passes[i].Changes)
+		changes = len(e.Passes[i].Changes)
 	}
-	return got, spared
+	return got, changes
 }
