@@ -54,11 +54,11 @@ func rowsCUDA[P any](h, grad op.Handle[P], layout func(P, dtype.Shape) rowsArgs)
 				c.In[2].Data, c.In[3].Data, c.In[4].Data
 			args.out, args.dgamma, args.dbeta = c.Out[0].Data, c.Out[1].Data, c.Out[2].Data
 			if args.dgamma != nil || args.dbeta != nil { // before out, which may lie over dy or x
-				err := columns.run(q, &args, c.Scratch)
-				if columns == nil {
-					err = cuda.LaunchWith(q, params, attach.LaneGrid(count, size/max(count, 1)), &args)
+				if columns != nil {
+					return columns.run(q, &args, c.Scratch)
 				}
-				if err != nil {
+				if err := cuda.LaunchWith(q, params, attach.LaneGrid(count, size/max(count, 1)),
+					&args); err != nil {
 					return err
 				}
 			}
@@ -70,14 +70,15 @@ func rowsCUDA[P any](h, grad op.Handle[P], layout func(P, dtype.Shape) rowsArgs)
 	})
 }
 
-// rowColumns computes the gradients of parameters where every column of contiguous rows has its own,
-// as in layer norm over the last axis. A nil one does nothing.
+// rowColumns computes the gradients where every column of contiguous rows has parameters of its own, as
+// in layer norm over the last axis.
 type rowColumns struct {
-	sums, join *cuda.Function
+	sums       *cuda.Function // parts of the gradients of the parameters
+	join, both *cuda.Function // add the parts; both also computes the gradient of the data
 	chunks, n  int
 }
 
-// columnArgs is the parameter of rows_param_columns and rows_param_join in rows.cu.
+// columnArgs is the parameter of rows_param_columns and of the kernels that join its sums.
 type columnArgs struct {
 	rowsArgs
 	part   unsafe.Pointer
@@ -92,7 +93,7 @@ func newRowColumns(k *rowsArgs, t dtype.Type) *rowColumns {
 	}
 	tiles := (k.n + width - 1) / width
 	return &rowColumns{cuda.Func("rows", "rows_param_columns", t),
-		cuda.Func("rows", "rows_param_join", t), max(min(k.groups/rows, blocks/tiles), 1), k.n}
+		cuda.Func("rows", "rows_param_join", t), cuda.Func("rows", "rows_norm_grad_join", t), max(min(k.groups/rows, blocks/tiles), 1), k.n}
 }
 
 // scratch returns the size of the sums in bytes.
@@ -103,15 +104,15 @@ func (r *rowColumns) scratch() int {
 	return 2 * 8 * r.chunks * r.n
 }
 
-// run puts the gradients of the parameters on q.
+// run puts the gradients on q.
 func (r *rowColumns) run(q *cuda.Queue, k *rowsArgs, scratch unsafe.Pointer) error {
-	if r == nil {
-		return nil
-	}
 	args := columnArgs{*k, scratch, r.chunks}
 	if err := cuda.LaunchWith(q, r.sums, cuda.Grid{X: (r.n + 31) / 32 * r.chunks, Y: 1,
 		Threads: 256}, &args); err != nil {
 		return err
 	}
-	return cuda.LaunchWith(q, r.join, q.Each(r.n), &args)
+	if k.out == nil {
+		return cuda.LaunchWith(q, r.join, q.Each(r.n), &args)
+	}
+	return cuda.LaunchWith(q, r.both, attach.LaneGrid(k.groups, k.n), &args)
 }

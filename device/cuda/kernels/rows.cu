@@ -38,7 +38,7 @@ KERNEL(rows_norm, Rows) {
 }
 
 // The statistics are computed again, because stored statistics of half precision are rounded.
-KERNEL(rows_norm_grad, Rows) {
+__device__ inline void norm_grad(const Rows &k) {
 	ROW
 		A mean = get(k.mean, g), std = get(k.std, g), shift = 0, tilt = 0;
 		ALONG {
@@ -53,6 +53,8 @@ KERNEL(rows_norm_grad, Rows) {
 		}
 	}
 }
+
+KERNEL(rows_norm_grad, Rows) { norm_grad(k); }
 
 // The gradients of gamma and beta, one block per parameter.
 KERNEL(rows_param_grad, Rows) {
@@ -76,8 +78,8 @@ KERNEL(rows_param_grad, Rows) {
 }
 
 // The gradients of gamma and beta where rows are contiguous and every column has a parameter:
-// blocks read rows of COLUMNS neighbours. part holds [chunks][2][n] sums, which rows_param_join
-// adds in order.
+// blocks read rows of COLUMNS neighbours. part holds [chunks][2][n] sums, which a later kernel adds
+// in order.
 const int COLUMNS = 32;
 struct Columns {
 	Rows k;
@@ -108,7 +110,7 @@ KERNEL(rows_param_columns, Columns) {
 		}
 	}
 }
-KERNEL(rows_param_join, Columns) {
+__device__ inline void join(const Columns &k) {
 	const Rows &r = k.k;
 	EACH(j, r.n) {
 		A gamma = 0, beta = 0;
@@ -117,4 +119,9 @@ KERNEL(rows_param_join, Columns) {
 		if (r.dgamma) put(r.dgamma, j, gamma);
 		if (r.dbeta) put(r.dbeta, j, beta);
 	}
+}
+KERNEL(rows_param_join, Columns) { join(k); }
+KERNEL(rows_norm_grad_join, Columns) {
+	norm_grad(k.k);
+	join(k);
 }
