@@ -81,7 +81,8 @@ func (c *JobConfig) candidate(ctx context.Context, store view.Store) error {
 	if served != "" && c.Announce != nil {
 		c.Announce(served)
 	}
-	d.done.Go(func() { d.watch(e, s) })
+	late := sc.View != nil && over(sc.View)
+	d.done.Go(func() { d.watch(e, s, late) })
 	err = e.wait(ctx)
 	cancel(err)
 	if closeErr := d.close(); err == nil {
@@ -135,8 +136,9 @@ func gone(v *wire.View) bool {
 const lastWord = 3 * time.Second
 
 // watch ends a scheduler when all have left, or some time after the workers have, or after shards
-// are lost.
-func (d *driver) watch(e *ending, s *sched.Scheduler) {
+// are lost. One that finds the job over when it begins stays that time too: the others of its host
+// may have been started again with it, and learn from it that nothing is to be done.
+func (d *driver) watch(e *ending, s *sched.Scheduler, late bool) {
 	t := time.NewTicker(50 * time.Millisecond)
 	defer t.Stop()
 	var since time.Time
@@ -149,7 +151,7 @@ func (d *driver) watch(e *ending, s *sched.Scheduler) {
 		d.do(func() {
 			lost := ps.LostError(s.View())
 			switch {
-			case s.Done() && gone(s.View()):
+			case s.Done() && gone(s.View()) && !late:
 				e.end(nil)
 			case since.IsZero() && (s.Done() || lost != nil):
 				since = time.Now()

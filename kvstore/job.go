@@ -85,7 +85,8 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	}
 	j.driver.start(m)
 	if _, err := j.wait(ctx, joinTimeout, w.Join); err != nil {
-		return nil, closing(fmt.Errorf("kvstore: %s joins the job: %w", c.Node, err), j.driver)
+		return nil, closing(fmt.Errorf("kvstore: %s joins the job: %w", c.Node, c.silence(ctx, err)),
+			j.driver)
 	}
 	j.driver.do(func() { j.driver.on.watch.Resume(w.Resumed()) }, nil)
 	c.onDrain(j.drain)

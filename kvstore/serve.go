@@ -109,12 +109,32 @@ func serveServer(ctx context.Context, c JobConfig) error {
 		d.do(func() { can = s.WantLeave() }, nil)
 		return can
 	})
-	err = e.wait(ctx)
+	if err = c.silence(ctx, e.wait(ctx)); errors.Is(err, ps.ErrOver) {
+		err = nil
+	}
 	if closeErr := d.close(); err == nil {
 		err = closeErr
 	}
 	return errors.Join(err, u.close())
 }
+
+// silence returns the error of a process that has heard nothing of a scheduler: ErrOver instead of
+// ErrNoScheduler if the store of the view says that the job has ended well. A process that is started
+// again at that time finds no scheduler any more.
+func (c *JobConfig) silence(ctx context.Context, err error) error {
+	if c.View == nil || !errors.Is(err, ErrNoScheduler) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastQuestion)
+	defer cancel()
+	if v, failed := c.View.Saved(ctx); failed == nil && v != nil && over(v) {
+		return ps.ErrOver
+	}
+	return err
+}
+
+// lastQuestion is the time that the store of the view has to answer a process that gives up.
+const lastQuestion = 5 * time.Second
 
 // over reports whether all workers have left.
 func over(v *wire.View) bool {

@@ -2,6 +2,7 @@ package kvstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"gomx/internal/cluster"
 	"gomx/internal/viewtest"
 	"gomx/kvstore"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/transport"
+	"gomx/kvstore/transport/mem"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 )
@@ -68,6 +72,44 @@ func TestAnotherSchedulerTakesOver(t *testing.T) {
 				t.Errorf("the store has %+v, want the view of a job that is over", v)
 			}
 		})
+	}
+}
+
+// TestProcessesComeAfterTheEnd starts processes of a job again that is over: without a scheduler,
+// when the store of the view tells them, and with one that is started again beside them.
+func TestProcessesComeAfterTheEnd(t *testing.T) {
+	m := viewtest.NewMemory()
+	c := cluster.Start(cluster.Config{Workers: 1, View: m, Heartbeat: 50 * time.Millisecond,
+		Dead: 500 * time.Millisecond})
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
+		return s.Init(ctx, "w", nd.Ones(nd.Shape{5}))
+	})
+	again := func(patience time.Duration) {
+		t.Helper()
+		cfg := kvstore.JobConfig{Node: wire.Node{Role: wire.Worker}, ID: 1, Workers: 1, Servers: 1,
+			View: m, Heartbeat: 50 * time.Millisecond, Dead: 500 * time.Millisecond,
+			Patience: patience,
+			Open: func(cfg transport.Config) (transport.Endpoint, error) {
+				return mem.Open(c.Network, cfg)
+			}}
+		if _, err := kvstore.Join(t.Context(), cfg); !errors.Is(err, ps.ErrOver) {
+			t.Errorf("a worker gets %v, want %v", err, ps.ErrOver)
+		}
+		cfg.Node.Role = wire.Server
+		if err := kvstore.Serve(t.Context(), cfg); err != nil {
+			t.Errorf("a server gets %v, want nil", err)
+		}
+	}
+	again(time.Second)
+	c.Restart(wire.Node{Role: wire.Scheduler})
+	time.Sleep(300 * time.Millisecond) // the others come later
+	start := time.Now()
+	again(time.Minute)
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("beside a scheduler they take %v, want them to hear of the end from it", took)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

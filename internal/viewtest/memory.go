@@ -120,6 +120,9 @@ func (m *Memory) Watch(ctx context.Context, tell func(view.Leader)) {
 	}
 }
 
+// Saved implements view.Store.
+func (m *Memory) Saved(context.Context) (*wire.View, error) { return m.View(), nil }
+
 // Close implements view.Store.
 func (*Memory) Close() error { return nil }
 

@@ -78,7 +78,11 @@ func load(ctx context.Context, t *testing.T, l view.Lead, want uint64) {
 }
 
 func testLoad(ctx context.Context, t *testing.T, another func() view.Store) {
-	first := campaign(ctx, t, another(), "a")
+	store := another()
+	if v, err := store.Saved(ctx); err != nil || v != nil {
+		t.Fatalf("a new store has the view %+v, %v, want none", v, err)
+	}
+	first := campaign(ctx, t, store, "a")
 	load(ctx, t, first, 0)
 	for n := range uint64(3) {
 		must(t, first.Save(ctx, Sample(n+1)))
@@ -86,7 +90,11 @@ func testLoad(ctx context.Context, t *testing.T, another func() view.Store) {
 	load(ctx, t, first, 3)
 	must(t, first.Save(ctx, Sample(4)))
 	must(t, first.Resign(ctx))
-	second := campaign(ctx, t, another(), "b")
+	other := another()
+	if v, err := other.Saved(ctx); err != nil || !reflect.DeepEqual(v, Sample(4)) {
+		t.Fatalf("a process that does not lead reads %+v, %v, want view 4", v, err)
+	}
+	second := campaign(ctx, t, other, "b")
 	load(ctx, t, second, 4)
 	must(t, second.Save(ctx, Sample(5)))
 	must(t, second.Resign(ctx))

@@ -143,8 +143,11 @@ type folderLead struct {
 func (l *folderLead) Term() uint64 { return l.term }
 
 // Load implements Lead.
-func (l *folderLead) Load(context.Context) (*wire.View, error) {
-	b, err := os.ReadFile(l.file("view"))
+func (l *folderLead) Load(ctx context.Context) (*wire.View, error) { return l.Saved(ctx) }
+
+// Saved implements Store.
+func (f *folder) Saved(context.Context) (*wire.View, error) {
+	b, err := os.ReadFile(f.file("view"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -153,7 +156,7 @@ func (l *folderLead) Load(context.Context) (*wire.View, error) {
 	}
 	v, err := Decode(b)
 	if err != nil {
-		return nil, fmt.Errorf("%w (file %s)", err, l.file("view"))
+		return nil, fmt.Errorf("%w (file %s)", err, f.file("view"))
 	}
 	return v, nil
 }

@@ -21,6 +21,8 @@ type Store interface {
 	// ends. Leaders that led for a short time may be left out. While the store cannot be reached,
 	// Watch waits.
 	Watch(ctx context.Context, f func(Leader))
+	// Saved returns the view that was saved last, nil if none was: anyone may read it.
+	Saved(ctx context.Context) (*wire.View, error)
 	// Close releases the resources of the store. Leads end when they resign or their process ends.
 	Close() error
 }

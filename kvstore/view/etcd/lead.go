@@ -49,23 +49,38 @@ func (l *lead) Load(ctx context.Context) (*wire.View, error) {
 // errSilent says that etcd has not answered.
 var errSilent = errors.New("etcd does not answer")
 
-func (l *lead) load(ctx context.Context) (*wire.View, error) {
+func (l *lead) load(ctx context.Context) (v *wire.View, err error) {
+	v, l.written, err = l.store.read(ctx)
+	return v, err
+}
+
+// read reads the view and the revision at which it was written, 0 for none.
+func (s *Store) read(ctx context.Context) (v *wire.View, written int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	r, err := l.store.client.Get(ctx, l.store.keys.view)
+	r, err := s.client.Get(ctx, s.keys.view)
 	if err != nil {
-		return nil, fmt.Errorf("etcd: %w: %w", errSilent, err)
+		return nil, 0, fmt.Errorf("etcd: %w: %w", errSilent, err)
 	}
-	l.written = 0
 	if len(r.Kvs) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
-	v, err := view.Decode(r.Kvs[0].Value)
+	v, err = view.Decode(r.Kvs[0].Value)
 	if err != nil {
-		return nil, fmt.Errorf("%w (key %s)", err, l.store.keys.view)
+		return nil, 0, fmt.Errorf("%w (key %s)", err, s.keys.view)
 	}
-	l.written = r.Kvs[0].ModRevision
-	return v, nil
+	return v, r.Kvs[0].ModRevision, nil
+}
+
+// Saved implements view.Store.
+func (s *Store) Saved(ctx context.Context) (*wire.View, error) {
+	for {
+		v, _, err := s.read(ctx)
+		if !errors.Is(err, errSilent) || ctx.Err() != nil {
+			return v, err
+		}
+		sleep(ctx, pause)
+	}
 }
 
 // hour is the time to live, in seconds, of the view of a job that is over.
