@@ -19,6 +19,7 @@ type Lanes struct {
 	LengthType dtype.Type
 
 	f               *cuda.Function
+	grid            cuda.Grid
 	outer, n, inner int
 
 	once sync.Once
@@ -27,9 +28,23 @@ type Lanes struct {
 
 // NewLanes prepares a kernel along an axis.
 func NewLanes(family, name string, t dtype.Type, shape dtype.Shape, axis int) *Lanes {
-	return &Lanes{Factor: 1, Length: -1, f: cuda.Func(family, name, t), outer: shape[:axis].Size(),
-		n: shape[axis], inner: shape[axis+1:].Size()}
+	l := &Lanes{Factor: 1, Length: -1, outer: shape[:axis].Size(), n: shape[axis],
+		inner: shape[axis+1:].Size()}
+	l.grid = LaneGrid(l.outer*l.inner, l.n)
+	if l.n <= shortLane {
+		name += "_warps"
+		lanes := warpThreads / 32 // of a block
+		l.grid = cuda.Grid{X: min((l.outer*l.inner+lanes-1)/lanes, 1<<20), Y: 1, Threads: warpThreads}
+	}
+	l.f = cuda.Func(family, name, t)
+	return l
 }
+
+// Lanes of up to shortLane elements are treated by a warp each, in blocks of warpThreads threads.
+const (
+	shortLane   = 1024
+	warpThreads = 128
+)
 
 // LaneGrid returns a grid with a block for each of lanes lanes of n elements.
 func LaneGrid(lanes, n int) cuda.Grid {
@@ -57,7 +72,7 @@ func (l *Lanes) Run(q *cuda.Queue, c *op.Call, a, b unsafe.Pointer) error {
 	if err := l.library(q, c.Out[0].Data, a, b); err != cuda.ErrNotServed {
 		return err
 	}
-	return q.Launch(l.f, LaneGrid(l.outer*l.inner, l.n), cuda.P(c.Out[0].Data), cuda.P(a),
+	return q.Launch(l.f, l.grid, cuda.P(c.Out[0].Data), cuda.P(a),
 		cuda.P(b), cuda.P(length), cuda.I(kind),
 		cuda.I(l.outer), cuda.I(l.n), cuda.I(l.inner), cuda.F(l.Factor), cuda.I(logarithm))
 }

@@ -92,14 +92,6 @@ __device__ inline void drop_factors(const Attention &p, Tiles &t, const Head &o,
 	__syncthreads();
 }
 
-// across folds the values of the SIDE threads with the same Y.
-template <class F> __device__ inline A across(A v) {
-	F fold;
-	for (int bits = SIDE / 2; bits > 0; bits /= 2)
-		v = fold(v, __shfl_xor_sync(0xffffffffu, v, bits));
-	return v;
-}
-
 // load copies the first DEEP of width elements of rows to shared memory, with zeros behind them.
 __device__ inline void load(A (*to)[DEEP + 1], const T *from, Int step, Int rows, Int width) {
 	for (int e = threadIdx.x; e < TILE * DEEP; e += SIDE * SIDE) {
@@ -195,7 +187,7 @@ template <int W> __device__ inline void attend(const Attention &p) {
 					s[i][j] = key < limit ? scored(p, o, query, key, s[i][j]) : (A)-INFINITY;
 					top = gx_max(top, s[i][j]);
 				}
-				top = across<Most>(top);
+				top = across<Most, SIDE>(top);
 				A base = top == -INFINITY ? (A)0 : top,
 					fade = most[i] == -INFINITY ? (A)0 : gx_exp(most[i] - base);
 				for (int j = 0; j < PER; j++) {
@@ -203,7 +195,7 @@ template <int W> __device__ inline void attend(const Attention &p) {
 					more += e;
 					w = p.drops ? w * e : e;
 				}
-				sum[i] = sum[i] * fade + across<Add>(more);
+				sum[i] = sum[i] * fade + across<Add, SIDE>(more);
 				most[i] = top;
 				for (int c = 0; c < W / SIDE; c++) out[i][c] *= fade;
 			}
@@ -248,7 +240,7 @@ template <int W> __device__ inline void query_grad(const Attention &p) {
 			if (r < rows)
 				for (Int d = X; d < p.size; d += SIDE)
 					sum += get(dy, r * o.q_step + d) * get(p.y, o.q + (first + r) * o.q_step + d);
-			delta[i] = across<Add>(sum), factor[i] = (A)p.scale;
+			delta[i] = across<Add, SIDE>(sum), factor[i] = (A)p.scale;
 			lse[i] = r < rows ? p.lse[o.row + first + r] : (A)-INFINITY;
 			if (part == 0 && X == 0 && r < rows) p.delta[o.row + first + r] = delta[i];
 		}

@@ -288,6 +288,15 @@ template <class F, class E> __device__ inline E together(E v) {
 	return buf[0];
 }
 
+// across folds the values of N neighbouring threads of a warp, always in the same order, and returns
+// the result to each of them. N is a power of two; all threads of the warp call it.
+template <class F, int N, class E> __device__ inline E across(E v) {
+	F fold;
+	for (int bits = N / 2; bits > 0; bits /= 2)
+		v = fold(v, __shfl_xor_sync(0xffffffffu, v, bits));
+	return v;
+}
+
 // Philox 4x32-10 (Salmon et al. 2011), the same stream as on the processor: element i is word i%4
 // of block i/4.
 
