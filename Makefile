@@ -65,7 +65,7 @@ fuzz: deps ## every fuzz target for a while, those of all operators (inference, 
 hostile: deps ## 10,000 damaged files of every kind: no panic, no memory that the file does not justify, at most a second each
 	$(GO) test -timeout 60m -v -count=1 -run Hostile $$(grep -rl 'hostile\.Kind{' --include='*_test.go' . | xargs -n1 dirname | sort -u) -hostile.n 10000
 
-onnx: deps ## ONNX's node tests, and exports with ONNX Runtime: make onnx PYTHON=python3, a Python that can import onnx 1.17.0 and onnxruntime
+onnx: deps ## ONNX's node tests, and exports with ONNX Runtime: make onnx PYTHON=python3, a Python that can import onnx 1.17.0, onnxruntime and ml_dtypes
 	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import onnx 1.17.0" >&2; exit 2; }
 	$(GO) test -v -count=1 -run TestNodes ./interop/onnx -onnx "$$($(PYTHON) -c 'import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), "backend/test/data/node"))')"
 	$(GO) test -v -count=1 -run TestRuntimeQDQ ./interop/onnx -python "$(PYTHON)"

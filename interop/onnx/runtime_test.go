@@ -12,7 +12,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-var python = flag.String("python", "", "Python interpreter that can import onnx and onnxruntime")
+var python = flag.String("python", "",
+	"Python interpreter that can import onnx, onnxruntime and ml_dtypes")
 
 // TestRuntimeQDQ imports models that onnxruntime.quantization has made of a small network, and
 // compares with ONNX Runtime's outputs: single roundings make the difference.
