@@ -12,7 +12,8 @@
 // The program opens the driver and NVIDIA's libraries at run time, and starts without them. Without
 // the driver (libcuda.so.1) there are no devices, and Missing returns the reason. Without NVRTC
 // (version 11 to 13) no kernel can be compiled. Without cuBLAS (11 to 13) a kernel of this package
-// computes products. Without cuDNN (8 and 9), or parts of it, convolutions are computed by products
+// computes products. Without cuBLASLt (11 to 13) kernels of this package add biases to products and
+// sum up their gradients. Without cuDNN (8 and 9), or parts of it, convolutions are computed by products
 // and other layers by kernels of this package. The driver's functions jump through a table (shim.S,
 // shim.c) that is filled from libcuda.so.1, so one binary works with drivers of several versions,
 // including CUDA 13.
