@@ -423,7 +423,7 @@ func TestGroupsShrink(t *testing.T) {
 	}
 	t.Logf("%d groups, %d processes left behind, %d rounds of a key taken back", groups, behind,
 		undone)
-	if groups < 50 || behind < 2 || undone < 10 {
-		t.Errorf("too few: want at least 50, 2 and 10")
+	if n := int(runs(t)); groups < 2*n || behind < n/15 || undone < n/3 {
+		t.Errorf("too few: want at least %d, %d and %d", 2*n, n/15, n/3)
 	}
 }

@@ -38,6 +38,8 @@ type world struct {
 	spaces []*space // memory of sums that is read in place; nil: none is
 	placed int      // messages with payloads there that were read
 	voided int      // of them, those whose memory had been renewed
+	kept   int      // payloads that receivers have kept
+	lent   int      // payloads that have not come back
 }
 
 // proc is a process: a group and a program that pushes all keys once per step.
@@ -318,11 +320,7 @@ func (w *world) tick() {
 				continue
 			}
 			m.Payload = append([]byte(nil), l.msg.Payload...)
-			body := m.Payload
-			p.Handle(w.now, l.from, &m)
-			for i := range body { // the payload belongs to the transport again
-				body[i] = 0xa5
-			}
+			w.lend(&m, func() { p.Handle(w.now, l.from, &m) })
 			w.carry(p)
 		}
 	}
@@ -364,6 +362,7 @@ func runs(t *testing.T) uint64 {
 
 // TestRounds adds up over a network without faults.
 func TestRounds(t *testing.T) {
+	kept := 0
 	for seed := range runs(t) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, seed, someConfig(r), someSizes(r), 4)
@@ -374,6 +373,14 @@ func TestRounds(t *testing.T) {
 				t.Fatalf("seed %d: worker %d: %v, %+v", seed, p.rank, p.fault, p.Stats())
 			}
 		}
+		if w.lent > 0 {
+			t.Fatalf("seed %d: %d of %d payloads that were kept have not come back", seed, w.lent,
+				w.kept)
+		}
+		kept += w.kept
+	}
+	if least := 20 * int(runs(t)); kept < least {
+		t.Errorf("%d payloads were kept, want at least %d", kept, least)
 	}
 }
 
@@ -462,7 +469,7 @@ func TestDeaths(t *testing.T) {
 			}
 		}
 	}
-	if deaths < 20 {
+	if deaths < int(runs(t))/3 {
 		t.Errorf("%d deaths, want more", deaths)
 	}
 }
