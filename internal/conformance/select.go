@@ -108,12 +108,19 @@ func selections() []selection {
 			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"
 		}, []string{"symbol"}},
 		{"control/cases.json", "", all, []string{"symbol"}},
+		{"sparse/ops.json", "", firstOfClass, nil},
+		{"sparse/libsvm.json", "", all, []string{"data_libsvm", "label_libsvm"}},
+		{"sparse/optim.json", "", firstOfClass, nil},
+		{"sparse/kvstore.json", "", func(c *selectedCase) bool { return c.ID == "local.aggregate" }, nil},
+		{"sparse/train.json", "", all, []string{"symbol", "libsvm"}},
 		{"train/dist.json", "", func(c *selectedCase) bool { return c.ID == "aggregate" }, nil},
 	}
 }
 
-// firstOfClass selects the first case of each class of blocks.
-func firstOfClass(c *selectedCase) bool { return strings.HasSuffix(c.ID, ".00") }
+// firstOfClass selects the first case of each class of blocks, or of each operator.
+func firstOfClass(c *selectedCase) bool {
+	return strings.HasSuffix(c.ID, ".00") || strings.HasSuffix(c.ID, ".000")
+}
 
 // selectFormat selects small cases.
 func selectFormat(c *selectedCase) bool {
@@ -219,13 +226,14 @@ func walk(v any, f func(map[string]any)) {
 
 // refOf reads a reference to an array.
 func refOf(o map[string]any) (Ref, bool) {
-	key, ok := o["key"].(string)
-	if !ok {
+	key, named := o["key"].(string)
+	shape, shaped := o["shape"].([]any)
+	if !named || !shaped {
 		return Ref{}, false
 	}
 	r := Ref{Key: key}
 	r.DType, _ = o["dtype"].(string)
-	for _, d := range o["shape"].([]any) {
+	for _, d := range shape {
 		r.Shape = append(r.Shape, int(d.(float64)))
 	}
 	return r, true

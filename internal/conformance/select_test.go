@@ -29,6 +29,7 @@ func TestSelection(t *testing.T) {
 		conformance.OpCases, conformance.FormatCases, conformance.ModelCases, conformance.CellCases,
 		conformance.PlanCases, conformance.OptimCases, conformance.TrainCases,
 		conformance.RestCases, conformance.GluonCases, conformance.ControlCases,
+		conformance.SparseCases,
 	} {
 		cases, err := load(g)
 		if err != nil {

@@ -16,7 +16,9 @@ const normBias = 5
 
 func init() {
 	BiasedBatchNorm.Define(op.Spec[BatchNormParams]{
-		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}, Mutates: []int{3, 4},
+		Traits: op.Traits{Hidden: true,
+			Doc:     "BiasedBatchNorm is BatchNorm of data plus a bias per channel.",
+			Inplace: [][2]int{{0, 0}}, Mutates: []int{3, 4},
 			Kind: op.Normalization,
 			Once: "the pass that makes the operator leaves alone what is differentiated twice"},
 		Inputs: func(p BatchNormParams) []op.Input {
