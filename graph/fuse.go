@@ -274,7 +274,8 @@ func (r *rewriter) biasless(layer *op.Node, rank int) (bare *op.Node, bias op.En
 	return &m, layer.In[2], true
 }
 
-// typed returns bias, or what it is converted from, if it has the type of a parameter.
+// typed returns the bias in the type of a parameter: the bias itself, or the array from which it is
+// converted. It returns no entry if neither has that type.
 func (r *rewriter) typed(bias, param op.Entry) op.Entry {
 	if !bias.Valid() || r.facts.Types[bias] == r.facts.Types[param] {
 		return bias

@@ -79,7 +79,7 @@ type Cast struct {
 }
 
 // NewCast prepares a conversion; ok is false for pairs that have no kernel. Conversions to integers
-// cut off the fraction; numbers that the target cannot hold become those of x86 processors.
+// cut off the fraction; x86 processors define the results for numbers that the target cannot hold.
 func NewCast(dst, src dtype.Type, threads int) (c Cast, ok bool) {
 	d, dok := castTypes[dst]
 	s, sok := castTypes[src]

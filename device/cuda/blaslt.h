@@ -34,7 +34,8 @@ typedef struct {
 		const void *, const void *, void *, void *, void *, const void *, void *, size_t, void *);
 } gcu_lt;
 
-// A product in the library's order, columns first, and what it does with a vector.
+// The description of a product whose matrices are stored column by column. epilogue says whether the
+// product adds a vector or computes one.
 typedef struct {
 	int ta, tb, m, n, k, lda, ldb, ldc, type, compute, epilogue;
 } gcu_lt_product;

@@ -41,7 +41,7 @@ func (a Arithmetic) Store(dst, payload []byte, t dtype.Type, codec uint8) {
 // Add implements ps.Arithmetic.
 func (a Arithmetic) Add(dst, payload []byte, t dtype.Type, codec uint8) {
 	if codec == uint8(compress.None) {
-		if t != dtype.Float32 || !addFloats(dst, dst, payload) {
+		if t != dtype.Float32 || !addFloats(dst, payload) {
 			a.Plain.Add(dst, payload, t, 0)
 		}
 		return

@@ -8,25 +8,21 @@ import (
 	"gomx/device/cpu"
 )
 
-// addFloats writes a + b to dst, which may be a, for float32 values, and reports whether it did:
-// short and unaligned ones are left to ps.Plain, which computes the same bits.
-func addFloats(dst, a, b []byte) bool {
-	if len(dst) < 1024 {
+// addFloats adds float32 values to dst and reports whether it did: short and unaligned ones are left
+// to ps.Plain, which computes the same bits.
+func addFloats(dst, values []byte) bool {
+	if len(dst) < 1024 || !aligned(dst) || !aligned(values) {
 		return false
 	}
-	d, x, y := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(a)),
-		unsafe.Pointer(unsafe.SliceData(b))
-	if (uintptr(d)|uintptr(x)|uintptr(y))%4 != 0 {
-		return false
-	}
-	cpu.Zip{Op: cpu.Add, Threads: 1}.Run(d, x, y, len(dst)/4)
+	d, x := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(values))
+	cpu.Zip{Op: cpu.Add, Threads: 1}.Run(d, d, x, len(dst)/4)
 	return true
 }
 
 // sumFloats implements ring.Arithmetic.Sum for float32 values and reports whether it did: short and
 // unaligned ones, and sums of many parts, are left to ring.Plain, which computes the same bits.
 func sumFloats(dst, out []byte, parts [][]byte) bool {
-	if len(dst) < 1024 || len(parts) > cpu.MaxParts {
+	if len(dst) < 1024 || !aligned(dst) || !aligned(out) || len(parts) > cpu.MaxParts {
 		return false
 	}
 	var list [cpu.MaxParts][]float32
@@ -35,9 +31,6 @@ func sumFloats(dst, out []byte, parts [][]byte) bool {
 			return false
 		}
 		list[i] = Floats(p)
-	}
-	if !aligned(dst) || !aligned(out) {
-		return false
 	}
 	cpu.SumParts(Floats(dst), Floats(out), list[:len(parts)])
 	return true

@@ -3,7 +3,7 @@
 package update
 
 // addFloats leaves the work to ps.Plain.
-func addFloats(_, _, _ []byte) bool { return false }
+func addFloats(_, _ []byte) bool { return false }
 
 // sumFloats leaves the work to ring.Plain.
 func sumFloats(_, _ []byte, _ [][]byte) bool { return false }

@@ -138,8 +138,9 @@ func attentionCUDA(p ScaledAttentionParams, a *op.Args) (*op.Prepared, error) {
 	return attach.OnQueueDrawing(0, run)
 }
 
-// attentionGradCUDA prepares the kernel of the queries' gradient, which also makes the sums that the
-// others read, and those of the gradients of keys and values and of the mask that are wanted.
+// attentionGradCUDA prepares a kernel for the gradient of the queries, which also makes the sums that
+// the other kernels read. It prepares a kernel for the gradients of keys and values, and one for the
+// gradient of the mask, where the program wants these gradients.
 func attentionGradCUDA(p ScaledAttentionParams, a *op.Args) (*op.Prepared, error) {
 	in, t := a.In[p.first():], a.In[0].DType
 	fixed, err := newAttentionArgs(p, in, a.Train)

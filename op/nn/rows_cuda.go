@@ -93,7 +93,8 @@ func newRowColumns(k *rowsArgs, t dtype.Type) *rowColumns {
 	}
 	tiles := (k.n + width - 1) / width
 	return &rowColumns{cuda.Func("rows", "rows_param_columns", t),
-		cuda.Func("rows", "rows_param_join", t), cuda.Func("rows", "rows_norm_grad_join", t), max(min(k.groups/rows, blocks/tiles), 1), k.n}
+		cuda.Func("rows", "rows_param_join", t), cuda.Func("rows", "rows_norm_grad_join", t),
+		max(min(k.groups/rows, blocks/tiles), 1), k.n}
 }
 
 // scratch returns the size of the sums in bytes.
