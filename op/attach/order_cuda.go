@@ -63,6 +63,11 @@ type (
 		at, order               unsafe.Pointer
 		outer, extent, count, n int
 	}
+	sumsArgs struct {
+		out, in                          Any
+		at, order, partAt, part          unsafe.Pointer
+		outer, extent, count, n, columns int
+	}
 )
 
 // Nearest and its neighbours say how indices out of range are read.
@@ -111,36 +116,106 @@ func TupleGroups(s, indices dtype.Shape, index, mode int) (*Groups, error) {
 // Scratch is how many bytes a run takes.
 func (g *Groups) Scratch() int { return 8*g.runs.count + Order{1, g.runs.count, 1, true}.Scratch() }
 
+// find puts the kernels on q that find destinations of runs and, if runs that belong together are
+// wanted, their order.
+func (g *Groups) find(q *cuda.Queue, c *op.Call) (at, order unsafe.Pointer, err error) {
+	t := g.tuples
+	t.index, t.at = AnyOf(c.In[g.index]), c.Scratch
+	if err := cuda.LaunchWith(q, AnyFunc("order", "tuples"), q.Each(t.count), &t); err != nil {
+		return nil, nil, err
+	}
+	if g.sorted {
+		order, err = (Order{1, t.count, 1, true}).Run(q, Any{t.at, cuda.Code(dtype.Int64)},
+			unsafe.Add(c.Scratch, 8*t.count))
+	}
+	return t.at, order, err
+}
+
 // Launch runs a kernel over all runs, after the kernels that make the order of runs.
-func (g *Groups) Launch(q *cuda.Queue, c *op.Call, name string, out, in op.Tensor) error {
-	t, k := g.tuples, g.runs
+func (g *Groups) Launch(q *cuda.Queue, c *op.Call, name string, out, in op.Tensor) (err error) {
+	k := g.runs
 	if k.outer*k.count*k.n == 0 {
 		return nil
 	}
-	t.index, t.at = AnyOf(c.In[g.index]), c.Scratch
-	if err := cuda.LaunchWith(q, AnyFunc("order", "tuples"), q.Each(t.count), &t); err != nil {
+	k.out, k.in = AnyOf(out), AnyOf(in)
+	if k.at, k.order, err = g.find(q, c); err != nil {
 		return err
-	}
-	k.out, k.in, k.at = AnyOf(out), AnyOf(in), t.at
-	if g.sorted {
-		var err error
-		at := Any{Data: t.at, Type: cuda.Code(dtype.Int64)}
-		if k.order, err = (Order{1, k.count, 1, true}).Run(q, at,
-			unsafe.Add(c.Scratch, 8*k.count)); err != nil {
-			return err
-		}
 	}
 	return cuda.LaunchWith(q, AnyFunc("order", name), q.Each(k.outer*k.count*k.n), &k)
 }
 
-// Sum prepares the gradient of reading: runs of input 0 that belong together are added up.
+// The sizes of groups_sum in order.cu.
+const (
+	sumThreads = 256 // of a block
+	sumSources = 16  // sources that one thread sums
+	sumColumns = 32  // largest number of adjacent elements that a block sums
+)
+
+// tiles returns how many adjacent elements a block of groups_sum sums, and how many blocks share
+// count sources.
+func (g *Groups) tiles(count int) (columns, tiles int) {
+	columns = 1
+	for columns < min(g.runs.n, sumColumns) {
+		columns *= 2
+	}
+	tile := sumThreads / columns * sumSources
+	return columns, (count + tile - 1) / tile
+}
+
+// partsSize is how many bytes the parts of the sums of count sources take.
+func (g *Groups) partsSize(count int) (at, part int) {
+	if _, tiles := g.tiles(count); tiles > 1 {
+		at = 8 * 2 * tiles
+		part = at * g.runs.outer * g.runs.n
+	}
+	return at, part
+}
+
+// sum adds up the runs that belong together. Tiles of sources have sums of their own for groups that
+// cross their ends, which are the sources of the next launch.
+func (g *Groups) sum(q *cuda.Queue, c *op.Call) error {
+	r := g.runs
+	k := sumsArgs{out: AnyOf(c.Out[0]), in: AnyOf(c.In[0]), outer: r.outer, extent: r.extent,
+		count: r.count, n: r.n}
+	if k.outer*k.count*k.n == 0 {
+		return nil
+	}
+	var err error
+	if k.at, k.order, err = g.find(q, c); err != nil {
+		return err
+	}
+	free := unsafe.Add(c.Scratch, g.Scratch())
+	for {
+		columns, tiles := g.tiles(k.count)
+		at, part := g.partsSize(k.count)
+		if k.columns, k.partAt, k.part = columns, nil, nil; tiles > 1 {
+			k.partAt, k.part = free, unsafe.Add(free, at)
+			free = unsafe.Add(free, at+part)
+		}
+		blocks := k.outer * tiles * ((k.n + columns - 1) / columns)
+		if err := cuda.LaunchWith(q, AnyFunc("order", "groups_sum"),
+			cuda.Grid{X: min(blocks, 1<<20), Y: 1, Threads: sumThreads}, &k); err != nil || tiles == 1 {
+			return err
+		}
+		k.in, k.at, k.order, k.count = Any{k.part, cuda.Code(dtype.Float64)}, k.partAt, nil, 2*tiles
+	}
+}
+
+// Sum prepares the gradient of reading: runs of input 0 that belong together are added up, in a
+// fixed order.
 func (g *Groups) Sum(out op.Desc) (*op.Prepared, error) {
 	g.sorted = true
-	return OnQueue(g.Scratch(), func(q *cuda.Queue, c *op.Call) error {
+	scratch := g.Scratch()
+	for count, tiles := g.runs.count, 2; tiles > 1; count = 2 * tiles {
+		at, part := g.partsSize(count)
+		scratch += at + part
+		_, tiles = g.tiles(count)
+	}
+	return OnQueue(scratch, func(q *cuda.Queue, c *op.Call) error {
 		if err := q.Clear(c.Out[0].Data, out.Bytes); err != nil {
 			return err
 		}
-		return g.Launch(q, c, "groups_sum", c.Out[0], c.In[0])
+		return g.sum(q, c)
 	})
 }
 

@@ -128,16 +128,90 @@ KERNEL(groups_gather, Groups) { /* out: [outer][count][n], in: [outer][extent][n
 		if (k.at[j] >= 0) k.out.copy(t, k.in, (o * k.extent + k.at[j]) * k.n + t % k.n);
 	}
 }
-// The sum of the source runs of each destination run, in order; destination runs without a source
-// are not written.
-KERNEL(groups_sum, Groups) {
-	EACH(t, k.outer * k.count * k.n) {
-		Int e = t % k.n, s = t / k.n % k.count, o = t / k.n / k.count, at = k.at[k.order[s]];
-		if (at < 0 || (s > 0 && k.at[k.order[s - 1]] == at)) continue;
-		double sum = 0;
-		for (; s < k.count && k.at[k.order[s]] == at; s++)
-			sum += k.in[(o * k.count + k.order[s]) * k.n + e];
-		k.out.set((o * k.extent + at) * k.n + e, sum);
+// Sums of the source runs of each destination run; destination runs without a source are not
+// written. A block sums a tile of lanes · SOURCES sources, in their order, for columns adjacent
+// elements. The sums of the two groups that may cross the ends of a tile become the sources of the
+// next launch: number 2·tile of the group at its begin, 2·tile + 1 of the group at its end.
+struct Sums {
+	Any out, in;
+	const Int *at, *order; // order 0: sources are in order
+	Int *part_at;          // destinations of the parts, [2·tiles], -1 for none
+	double *part;          // [outer][2·tiles][n]
+	Int outer, extent, count, n, columns;
+};
+const Int SOURCES = 16; // sources that one thread sums
+
+// Ends holds the groups that cross the ends of a sequence, -1 for none, and their sums within it.
+struct Ends {
+	Int first_at, last_at;
+	double first, last;
+};
+// Adds up the numbers [from, to) of a sequence sorted by destination. A group that lies between its
+// ends is written. src.at(from - 1) and src.at(to) are the destinations beside them.
+template <class Source>
+__device__ inline Ends sum_groups(const Sums &k, const Source &src, Int from, Int to, Int out) {
+	Ends ends = {-1, -1, 0, 0};
+	if (from >= to) return ends;
+	Int at = src.at(from);
+	bool open = at == src.at(from - 1); /* the group has begun before */
+	double sum = 0;
+	for (Int i = from; i < to; i++) {
+		if (at >= 0) sum += src.value(i);
+		Int next = src.at(i + 1);
+		if (next == at && i + 1 < to) continue;
+		if (at < 0) {
+		} else if (open) {
+			ends.first_at = at, ends.first = sum;
+			if (next == at) ends.last_at = at; /* the sum of the rest is zero */
+		} else if (next == at) ends.last_at = at, ends.last = sum;
+		else k.out.set(out + at * k.n, sum);
+		open = false, sum = 0, at = next;
+	}
+	return ends;
+}
+struct Sources { // the sources of a launch
+	const Sums &k;
+	Int in;
+	__device__ Int run(Int i) const { return k.order ? k.order[i] : i; }
+	__device__ Int at(Int i) const { return i < 0 || i >= k.count ? -1 : k.at[run(i)]; }
+	__device__ double value(Int i) const { return k.in[in + run(i) * k.n]; }
+};
+struct Parts { // the ends of the lanes of a tile, for one column
+	const Int *destination;
+	const double *sum;
+	Int lanes, columns, before, after;
+	__device__ Int at(Int i) const {
+		return i < 0 ? before : i >= 2 * lanes ? after : destination[i * columns];
+	}
+	__device__ double value(Int i) const { return sum[i * columns]; }
+};
+KERNEL(groups_sum, Sums) {
+	__shared__ double sums[2 * BLOCK];
+	__shared__ Int ats[2 * BLOCK];
+	Int lanes = blockDim.x / k.columns, x = threadIdx.x % k.columns, y = threadIdx.x / k.columns;
+	Int tile = lanes * SOURCES, tiles = (k.count + tile - 1) / tile,
+		wide = (k.n + k.columns - 1) / k.columns;
+	for (Int b = blockIdx.x; b < k.outer * tiles * wide; b += gridDim.x) {
+		Int o = b / wide / tiles, c = b / wide % tiles, e = b % wide * k.columns + x;
+		Int out = o * k.extent * k.n + e, from = c * tile,
+			to = from + tile < k.count ? from + tile : k.count;
+		Sources src = {k, o * k.count * k.n + e};
+		Int begin = from + y * SOURCES, end = begin + SOURCES < to ? begin + SOURCES : to;
+		Ends ends = {-1, -1, 0, 0};
+		if (e < k.n) ends = sum_groups(k, src, begin, end, out);
+		__syncthreads();
+		Int mine = 2 * y * k.columns + x;
+		sums[mine] = ends.first, sums[mine + k.columns] = ends.last;
+		ats[mine] = ends.first_at, ats[mine + k.columns] = ends.last_at;
+		__syncthreads();
+		if (y != 0 || e >= k.n) continue;
+		Parts parts = {ats + x, sums + x, lanes, k.columns, src.at(from - 1), src.at(to)};
+		ends = sum_groups(k, parts, 0, 2 * lanes, out);
+		if (!k.part) continue;
+		Int p = 2 * c, at = (o * 2 * tiles + p) * k.n + e;
+		if (o == 0 && e == 0) k.part_at[p] = ends.first_at, k.part_at[p + 1] = ends.last_at;
+		if (ends.first_at >= 0) k.part[at] = ends.first;
+		if (ends.last_at >= 0) k.part[at + k.n] = ends.last;
 	}
 }
 // The last source run of each destination run.
