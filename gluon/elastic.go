@@ -37,6 +37,11 @@ type Shared interface {
 // data, which is shared out anew, and the states that NewElastic was given. One step is lost at
 // most.
 //
+// In a job with servers that run the optimizer in rounds (dist_sync), gomx scale changes the number
+// of workers too: Step ends with ErrRegrouped before it has pushed anything, and no step is lost. A
+// worker that dies has a successor there, which repeats its steps or continues by Resume, called
+// after NewElastic.
+//
 //	e, err := gluon.NewElastic(t, loader, gluon.Keep(&best))
 //	for {
 //		err := train(e) // see below
@@ -66,8 +71,9 @@ type Shared interface {
 //
 // A worker that comes later calls NewElastic as the others have: it gets the parameters, the states
 // of the optimizer, the number of steps and the place in the data from them, and the other states
-// from the first of them. In other jobs, and outside of jobs, NewElastic shares out the data, and
-// the other methods do nothing.
+// from the first of them. In other jobs, in jobs with servers whose data has been shared out by the
+// program, and outside of jobs, the group stays as it is: NewElastic shares out the data, and the
+// other methods do nothing.
 //
 // Like the trainer it is used by one goroutine at a time.
 type Elastic struct {
@@ -78,6 +84,7 @@ type Elastic struct {
 	group    kvstore.Group
 	rank     int    // in the job
 	marked   uint64 // steps at the last Commit
+	begun    uint64 // steps that the group had made when it became what it was at the beginning
 }
 
 // elasticState is the state of a loop after a step.
@@ -96,8 +103,8 @@ type elasticNote struct {
 // NewElastic begins an elastic loop, or takes part in one that runs. The trainer is new. The data,
 // which may be nil, has no share: NewElastic gives it one; in other jobs it may have. In a job
 // whose group changes the parameters have values: a network whose shapes follow from its arguments
-// is called with a batch before. The optimizer runs in the store there, so that ClipGlobalNorm,
-// LossScale, AllreduceGrads and Resume are errors.
+// is called with a batch before. The optimizer runs in the store there; without servers
+// ClipGlobalNorm, LossScale, AllreduceGrads and Resume are errors.
 func NewElastic(t *Trainer, data Shared, states ...dataio.Stateful) (e *Elastic, err error) {
 	defer op.Recover(&err)
 	e = &Elastic{t: t, data: data, states: states}
@@ -124,10 +131,7 @@ func (e *Elastic) begin() error {
 	e.group, e.rank = kv.Group(), kv.Rank()
 	s, ok := kvstore.As[kvstore.Survivor](kv)
 	if !ok {
-		if e.data == nil || e.data.Sharded() || len(e.group.Ranks) == 1 {
-			return nil
-		}
-		return e.share()
+		return e.joinServers(kv)
 	}
 	switch {
 	case t.steps > 0 || t.opened || t.elastic != nil:
@@ -146,9 +150,6 @@ func (e *Elastic) begin() error {
 // enter takes part in the group: it gets the values from the store, and the place from other workers.
 func (e *Elastic) enter(kv *kvstore.KV, s kvstore.Survivor) error {
 	t := e.t
-	if err := t.attach(); err != nil {
-		return err
-	}
 	g, err := s.Where(t.config.ctx)
 	if err != nil {
 		return err
@@ -157,15 +158,9 @@ func (e *Elastic) enter(kv *kvstore.KV, s kvstore.Survivor) error {
 	if err != nil {
 		return err
 	}
-	factor := float64(note.Factor)
-	if t.factor = factor; factor == 0 {
-		t.factor = 1 // until the first step says it
-	}
-	t.settle()
-	if err := t.enter(kv); err != nil {
+	if err := e.use(kv, float64(note.Factor)); err != nil {
 		return err
 	}
-	t.opened, t.elastic, t.factor = true, e, factor
 	if e.group, _, err = e.survival.Arrive(t.config.ctx, kv); err != nil {
 		return err
 	}
@@ -178,10 +173,68 @@ func (e *Elastic) enter(kv *kvstore.KV, s kvstore.Survivor) error {
 	return e.mark()
 }
 
+// use makes the trainer use the store, with the factor of gradients that other workers have given it;
+// 0: there was no step.
+func (e *Elastic) use(kv *kvstore.KV, factor float64) error {
+	t := e.t
+	if err := t.attach(); err != nil {
+		return err
+	}
+	if t.factor = factor; factor == 0 {
+		t.factor = 1 // until the first step says it
+	}
+	t.settle()
+	if err := t.enter(kv); err != nil {
+		return err
+	}
+	t.opened, t.elastic, t.factor = true, e, factor
+	return nil
+}
+
+// joinServers begins the loop in a job with servers. If the group has not changed yet, the trainer
+// uses the store from its first step on, as without Elastic.
+func (e *Elastic) joinServers(kv *kvstore.KV) error {
+	t := e.t
+	votes, ok := kvstore.As[kvstore.Elastic](kv)
+	switch {
+	case e.data != nil && e.data.Sharded():
+		return nil // the shares of the program stay as they are
+	case !ok || !kv.Sums() || !t.config.onStore.Or(false):
+		if len(e.group.Ranks) == 1 {
+			return nil
+		}
+		return e.share()
+	case t.steps > 0 || t.opened || t.elastic != nil:
+		return fmt.Errorf("after %d steps of the trainer, want a new one: NewElastic comes before "+
+			"Resume", t.steps)
+	}
+	e.survival.Vote(kv, votes)
+	t.elastic = e
+	if e.group.Number > 0 {
+		note, err := noteOf(e.group)
+		if err != nil {
+			return err
+		}
+		if err := e.use(kv, float64(note.Factor)); err != nil {
+			return err
+		}
+		if err := e.arrive(note); err != nil {
+			return err
+		}
+		if err := t.catchUp(kv); err != nil {
+			return err
+		}
+	} else if err := e.share(); err != nil {
+		return err
+	}
+	e.begun = t.steps
+	return e.mark()
+}
+
 // noteOf reads the note of a group; it is empty before the first round.
 func noteOf(g kvstore.Group) (n elasticNote, err error) {
 	switch {
-	case g.Round == 0:
+	case g.Round == 0 && len(g.Note) == 0:
 		return n, nil
 	case len(g.Note) == 0:
 		err = errors.New("it has none")
@@ -251,6 +304,15 @@ func (e *Elastic) shareFrom(from int) error {
 	return e.data.ShareRest(part, len(e.group.Ranks), from)
 }
 
+// start returns the steps before the present share of the data when the loop began: those of other
+// groups.
+func (e *Elastic) start() uint64 {
+	if e == nil {
+		return 0
+	}
+	return e.begun
+}
+
 // Survives reports whether the loop survives changes of the group, and calls Commit after each step.
 func (e *Elastic) Survives() bool { return e != nil && e.survival.On() }
 
@@ -302,7 +364,15 @@ func (e *Elastic) ready() error {
 	case e.survival.Changed():
 		return ErrRegrouped
 	}
-	return e.committed()
+	if err := e.committed(); err != nil || e.t.behind > 0 {
+		return err
+	}
+	return e.survival.Ask(e.t.config.ctx, e.note)
+}
+
+// note is the note of the group at a place.
+func (e *Elastic) note(s *trainer.Standpoint[elasticState]) any {
+	return elasticNote{s.Sharing, trainer.Exact(e.t.factor), s.State.states}
 }
 
 // committed reports that the last step has not been committed.
@@ -358,10 +428,7 @@ func (e *Elastic) Recover() (err error) {
 
 func (e *Elastic) goBack() error {
 	t := e.t
-	g, s, err := e.survival.Recover(t.config.ctx, &t.core,
-		func(s *trainer.Standpoint[elasticState]) any {
-			return elasticNote{s.Sharing, trainer.Exact(t.factor), s.State.states}
-		})
+	g, s, err := e.survival.Recover(t.config.ctx, &t.core, e.note)
 	if err != nil {
 		return err
 	}

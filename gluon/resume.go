@@ -72,7 +72,9 @@ func Resume(prefix string, params *Params, t *Trainer, states ...dataio.Stateful
 					"from each other: want NewElastic")
 			}
 		}
-		prefix = fmt.Sprintf("%s.worker-%d", prefix, t.Rank())
+		if err == nil {
+			prefix = fmt.Sprintf("%s.worker-%d", prefix, r.job.Rank())
+		}
 	}
 	r.path = checkpoint.RunPath(prefix)
 	if err == nil {
@@ -107,7 +109,7 @@ func (r *Run) check() error {
 		return errors.New("with UpdateOnStore(true): the store has the optimizer's states")
 	case c.compression.Kind != compress.None:
 		return errors.New("with Compress: what compression leaves for later batches is not saved")
-	case r.t.steps > 0:
+	case r.t.steps > r.t.elastic.start():
 		return fmt.Errorf("after %d steps of the trainer, want a new one", r.t.steps)
 	}
 	for i, s := range r.states {
@@ -228,7 +230,7 @@ func (r *Run) identity() []trainer.Identity {
 	}
 	if r.job != nil {
 		list = append(list, trainer.Identity{Name: "worker", Value: fmt.Sprintf("%d of %d",
-			r.t.Rank(), r.t.Workers())})
+			r.job.Rank(), r.job.NumWorkers())})
 	}
 	return list
 }
@@ -245,6 +247,10 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 	}
 	if err := trainer.SameRun(rec.Identity, r.identity()); err != nil {
 		return err
+	}
+	begun := r.t.elastic.start()
+	if rec.Steps < begun {
+		return nil // others have said what has changed since
 	}
 	if len(rec.States) != len(r.states) {
 		return fmt.Errorf("it has %d states, want %d", len(rec.States), len(r.states))
@@ -271,6 +277,9 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 		}
 	}
 	for i, s := range r.states {
+		if _, ok := s.(Shared); ok && begun > 0 && rec.Steps == begun {
+			continue // it was shared out anew after this step
+		}
 		if err := s.SetState(rec.States[i]); err != nil {
 			return fmt.Errorf("state %d: %w", i, err)
 		}
@@ -283,6 +292,9 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 		}
 	}
 	nd.SetRandomState(rec.Random)
+	if r.t.elastic != nil {
+		return r.t.elastic.mark()
+	}
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 func (r *Run) latest() (string, error) {
 	paths := []string{r.path}
 	if j := kvstore.JobOf(r.t.config.ctx); j != nil && j.Restored() != "" {
-		paths = append(paths, workerFile(j.Restored(), r.t.Rank()))
+		paths = append(paths, workerFile(j.Restored(), r.job.Rank()))
 	}
 	best, known, found := "", r.job.Resumed(), uint64(0)
 	var later error
@@ -64,7 +64,11 @@ func (r *Run) rejoin(rec *runRecord, arrays map[string]*nd.Array) error {
 		t.factor = float64(rec.Factor)
 		t.settle()
 	}
-	if err := t.open(); err != nil {
+	join := t.open
+	if t.opened {
+		join = func() error { return t.catchUp(r.job) } // NewElastic uses the store
+	}
+	if err := join(); err != nil {
 		return err
 	}
 	if t.core.Store() != nil {
@@ -92,7 +96,7 @@ func (r *Run) snapshot(rec *runRecord, arrays []checkpoint.Named) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	if err := trainer.WriteRun(workerFile(folder, t.Rank()), rec, arrays); err != nil {
+	if err := trainer.WriteRun(workerFile(folder, r.job.Rank()), rec, arrays); err != nil {
 		return err
 	}
 	if err := kv.Snapshot(t.config.ctx, t.steps); err != nil {

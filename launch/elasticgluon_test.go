@@ -3,12 +3,15 @@
 package launch_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"gomx/gluon/nn"
 	"gomx/initializer"
 	"gomx/kvstore"
+	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
 )
@@ -48,7 +52,8 @@ func gluonPlay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kv, err := kvstore.Open(ctx, "allreduce", kvstore.Timeout(60*time.Second))
+	store := cmp.Or(os.Getenv("LAUNCH_TEST_STORE"), "dist_sync")
+	kv, err := kvstore.Open(ctx, store, kvstore.Timeout(60*time.Second))
 	if err != nil {
 		return err
 	}
@@ -61,9 +66,13 @@ func gluonPlay(ctx context.Context) error {
 		nd.FromSlice(numbers))
 	var losses *nd.Array
 	var samples []float32
-	_, err = estimator.Fit(ctx, net, nil, data.NewLoader(set, 10, data.Shuffle(7)),
-		estimator.Epochs(20), estimator.Optimize(gluonRate()),
-		estimator.Trainer(gluon.StoreWith(kv)),
+	opts := []estimator.Option{estimator.Epochs(20), estimator.Optimize(gluonRate()),
+		estimator.Trainer(gluon.StoreWith(kv))}
+	if os.Getenv("LAUNCH_TEST_RESUME") != "" {
+		opts = append(opts, estimator.Resume(filepath.Join(os.Getenv("LAUNCH_TEST_DIR"), "net"),
+			estimator.EveryBatches(1)))
+	}
+	_, err = estimator.Fit(ctx, net, nil, data.NewLoader(set, 10, data.Shuffle(7)), append(opts,
 		estimator.LossOf(func(outs, labels []*nd.Array) *nd.Array {
 			if samples, err = labels[1].Float32s(); err != nil {
 				panic(err)
@@ -84,7 +93,7 @@ func gluonPlay(ctx context.Context) error {
 				len(g.Ranks), strings.Trim(fmt.Sprint(samples), "[]"))
 			time.Sleep(stepTime(b.Epoch, 0))
 			return nil
-		}))
+		}))...)
 	if err != nil {
 		leave(log, err)
 		return errors.Join(err, kv.Close())
@@ -97,12 +106,75 @@ func gluonPlay(ctx context.Context) error {
 	return kv.Close()
 }
 
+// TestElasticGluon takes a job of estimator.Fit with servers from 2 to 4 to 3 workers and from 2 to 3
+// to 2 servers while it trains, restarts a worker by SIGTERM and kills another one, which repeats its
+// steps or continues by Resume. One process that replays the samples gets the same losses of every
+// batch and the same parameters, bit for bit, and every epoch has each sample once.
+func TestElasticGluon(t *testing.T) {
+	onlyByName(t)
+	t.Run("steps repeated", func(t *testing.T) { gluonElastic(t) })
+	t.Run("resumed", func(t *testing.T) { gluonElastic(t, "LAUNCH_TEST_RESUME=1") })
+}
+
+func gluonElastic(t *testing.T, env ...string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+	defer cancel()
+	e := newElastic(t, "elastic gluon")
+	e.Env = append(append(e.Env, "LAUNCH_TEST_ORDERS=1"), env...)
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	defer func() {
+		if t.Failed() {
+			t.Log(tail(e.out.String(), 80))
+		}
+	}()
+	e.size(ctx, t, 2, 2)
+	e.rounds(t, 2)
+	e.kill(ctx, t, 1)
+	e.rounds(t, 2)
+	e.order(ctx, t, 4, 3)
+	e.rounds(t, 4)
+	e.term(ctx, t, wire.Node{Role: wire.Worker, Rank: 2})
+	e.size(ctx, t, 4, 3)
+	e.rounds(t, 4)
+	e.kill(ctx, t, 3)
+	e.order(ctx, t, 3, 2)
+	e.rounds(t, 3)
+	e.kill(ctx, t, 0)
+	e.stop(t, 0)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	all := e.steps(t)
+	list := slices.CompactFunc(slices.Clone(all), func(a, b step) bool {
+		return a.sameRound(b) && a.rank == b.rank // the first one was pushed
+	})
+	e.check(t, list, 3)
+	t.Logf("batches by the number of workers: %v; %d were repeated", byGroup(list),
+		len(all)-len(list))
+}
+
+// kill kills a worker, and waits until another process has its place.
+func (e *elastic) kill(ctx context.Context, t *testing.T, rank int) {
+	t.Helper()
+	n := wire.Node{Role: wire.Worker, Rank: uint16(rank)}
+	e.mu.Lock()
+	old := e.pids[n]
+	e.mu.Unlock()
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	e.replaced(ctx, t, n, old)
+}
+
 // ownLoss is a metric without values: the estimator measures the losses beside it.
 type ownLoss struct{}
 
 func (ownLoss) Update(_, _ []*nd.Array) error        { return nil }
 func (ownLoss) Value() (names []string, v []float64) { return nil, nil }
 func (ownLoss) Reset()                               {}
+func (ownLoss) State() ([]byte, error)               { return nil, nil }
+func (ownLoss) SetState([]byte) error                { return nil }
 
 // gluonSum returns a checksum of the parameters of a network.
 func gluonSum(net *gluon.Net) (uint32, error) {

@@ -24,11 +24,15 @@ type Sharing struct {
 // last rounds. When the group changes, all workers go back to the same round, take its parameters
 // from the store, share out the rest of the epoch, and go on. S is the state of the loop.
 //
+// In a job with servers (Vote) the group changes between two rounds, and no round is taken back: the
+// loop goes back to the place of its last Mark.
+//
 // Loops of other jobs have the zero value, which does nothing. It is used by one goroutine at a
 // time.
 type Survival[S any] struct {
 	kv     *kvstore.KV
 	store  kvstore.Survivor // nil: rounds wait for all workers of the job
+	votes  *votes           // store of a job with servers; nil: changes end rounds by an error
 	lately []Standpoint[S]  // before the last rounds
 }
 
@@ -50,6 +54,29 @@ func (v *Survival[S]) Arrive(ctx context.Context, kv *kvstore.KV) (g kvstore.Gro
 	v.kv = kv
 	g, err = v.store.Arrive(ctx)
 	return g, true, err
+}
+
+// Vote makes the loop one of a job with servers, whose workers agree on changes by Ask.
+func (v *Survival[S]) Vote(kv *kvstore.KV, store kvstore.Elastic) {
+	v.kv, v.votes = kv, &votes{Elastic: store}
+	v.store = v.votes
+}
+
+// Ask is called before each round, after Mark of its place, and may be called again. It returns
+// ErrRegrouped when the group has changed: Recover is next. Note makes the note for workers that
+// come, which in a job with servers is the one of the lowest rank.
+func (v *Survival[S]) Ask(ctx context.Context, note func(*Standpoint[S]) any) error {
+	if v.Changed() {
+		return kvstore.ErrRegrouped
+	}
+	if v.votes == nil || v.votes.cast(v.Last().Round) {
+		return nil
+	}
+	text, err := json.Marshal(note(v.Last()))
+	if err != nil {
+		return err
+	}
+	return v.votes.ask(ctx, v.Last().Round, text)
 }
 
 // On reports whether the loop is one of such a job.

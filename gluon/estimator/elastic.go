@@ -12,7 +12,7 @@ import (
 // elastic is the part of Fit in a job whose workers come and go.
 type elastic struct {
 	*gluon.Elastic
-	measured bool // its states have the metric
+	measured bool // its states have the metric, or no step is taken back
 }
 
 // join gives this worker of a job its share of the data, unless the loader has one, and takes part
@@ -22,10 +22,13 @@ func (f *fitting) join() (err error) {
 	if f.config.validate != nil {
 		states = append(states, f.config.validate)
 	}
-	if _, err := f.metric.State(); err == nil {
+	job := kvstore.JobOf(f.ctx)
+	if job != nil && job.Config().Servers > 0 {
+		f.elastic.measured = true
+	} else if _, err := f.metric.State(); err == nil {
 		states, f.elastic.measured = append(states, f.metric), true
 	}
-	if job := kvstore.JobOf(f.ctx); job != nil && job.Config().Servers == 0 {
+	if job != nil {
 		if err := f.findShapes(); err != nil {
 			return err
 		}
@@ -42,8 +45,8 @@ func (f *fitting) count() {
 	}
 }
 
-// findShapes gives parameters whose shapes follow from the data their values, in a job without
-// servers: a worker that comes into it later takes the values of the others before its first batch.
+// findShapes gives parameters whose shapes follow from the data their values, in a job: a worker that
+// comes into it later takes the values of the others before its first batch.
 func (f *fitting) findShapes() error {
 	known := true
 	for _, p := range f.params.All() {

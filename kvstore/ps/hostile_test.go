@@ -274,6 +274,9 @@ func TestMisuse(t *testing.T) {
 			_, id, err := list[0].Table(n.now, 1, worker.TableSpec{Rows: 4, RowSize: 4}, 0)
 			return id, err
 		},
+		"a long note": func() (uint64, error) {
+			return list[0].Regroup(n.now, 0, make([]byte, ps.MaxNote+1), 0)
+		},
 		"clock of unknown": func() (uint64, error) { return 0, list[0].SetClock(5, 1) },
 		"staleness":        func() (uint64, error) { return 0, list[0].SetStaleness(1) },
 	} {

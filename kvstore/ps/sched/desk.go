@@ -98,6 +98,16 @@ func (d *desk) counts(m *wire.Member) bool {
 	return !m.Left && !m.Waits && (m.Alive || d.cfg.Policy != ps.Shrink)
 }
 
+// beyond reports whether the job is not to have a process in a place: one that comes there leaves
+// again, such as the successor of a process that has died before it could leave.
+func (d *desk) beyond(n wire.Node) bool {
+	want := d.view.WantWorkers
+	if n.Role == wire.Server {
+		want = d.view.WantServers
+	}
+	return want > 0 && uint32(n.Rank) >= want
+}
+
 // replica returns a copy on the process that holds a server's place now.
 func (d *desk) replica(rank int) wire.Replica {
 	return wire.Replica{Server: uint16(rank), Incarnation: d.view.Servers[rank].Incarnation}

@@ -42,9 +42,6 @@ type groups struct {
 	calls map[uint16]groupCall // by rank; of the present group
 }
 
-// maxNote is the longest note of a group in bytes.
-const maxNote = 1 << 16
-
 // maxAdded bounds the rank of a process that takes a place beyond the ones that the job has: its
 // place is added, with all below.
 const maxAdded = 1 << 12
@@ -131,7 +128,7 @@ func (gr *groups) drain(n wire.Node) error {
 func (gr *groups) regroup(me *wire.Member, m *wire.Message) {
 	c := wire.GroupCallOf(m)
 	if me.Node.Role != wire.Worker || me.Left || me.Waits && !gr.collective() ||
-		len(m.Payload) > maxNote {
+		len(m.Payload) > ps.MaxNote {
 		return
 	}
 	if c.Number != gr.view.Group.Number {

@@ -64,6 +64,30 @@ func TestADeadWorkerThatWasToLeave(t *testing.T) {
 	}
 }
 
+// TestASuccessorThatIsNotWanted takes the places of processes that were to leave when they died, and
+// of those that are wanted.
+func TestASuccessorThatIsNotWanted(t *testing.T) {
+	d := newDrill(t, Config{Servers: 2, Workers: 2, Replicas: 1})
+	d.join(wkr(1), 60)
+	if d.view.Workers[1].Leaves {
+		t.Error("a successor is to leave a job whose size nobody has changed")
+	}
+	if err := d.scale(1, 1); err != nil {
+		t.Fatal(err)
+	}
+	d.view.Workers[1].Alive = false
+	d.changeGroup()
+	if !d.view.Workers[1].Left {
+		t.Error("a worker that was to leave and has died has not left")
+	}
+	for i, n := range []wire.Node{wkr(0), wkr(1), srv(0), srv(1)} {
+		d.join(n, uint64(70+i))
+		if m := d.view.Member(n); m.Leaves != (n.Rank > 0) {
+			t.Errorf("%s is to leave: %v", n, m.Leaves)
+		}
+	}
+}
+
 // TestSomebodyStaysInTheGroup lets all workers of a group leave while another one waits, or has
 // died waiting.
 func TestSomebodyStaysInTheGroup(t *testing.T) {
@@ -87,16 +111,16 @@ func TestSomebodyStaysInTheGroup(t *testing.T) {
 // TestCallsThatDoNotCount makes calls for a change of the group that are dropped.
 func TestCallsThatDoNotCount(t *testing.T) {
 	d := elasticDrill(t, func(*drill) {})
-	d.regroupCall(0, false, make([]byte, maxNote+1))
+	d.regroupCall(0, false, make([]byte, ps.MaxNote+1))
 	d.regroupCall(2, false, nil)
 	d.regroupCall(2, false, nil)
 	d.silent("a long note, and calls of a worker that waits")
 	if len(d.calls) != 0 {
 		t.Errorf("calls %+v, want none", d.calls)
 	}
-	d.regroupCall(0, false, make([]byte, maxNote))
+	d.regroupCall(0, false, make([]byte, ps.MaxNote))
 	d.regroupCall(1, false, nil)
-	if got := d.view.Group; !slices.Equal(got.Ranks, []uint16{0, 1, 2}) || len(got.Note) != maxNote {
+	if got := d.view.Group; !slices.Equal(got.Ranks, []uint16{0, 1, 2}) || len(got.Note) != ps.MaxNote {
 		t.Errorf("group %d of %v with a note of %d bytes, want all with the longest note",
 			got.Number, got.Ranks, len(got.Note))
 	}

@@ -124,6 +124,7 @@ func (ms *members) hello(me *wire.Member, m *wire.Message) {
 	*me = wire.Member{Node: me.Node, Incarnation: ms.view.Next, Alive: true, Nonce: h.Nonce,
 		Addr: h.Addr, Calls: before.Calls, Enter: before.Enter, Waits: before.Waits}
 	me.Calls.Done = 0
+	me.Leaves = ms.beyond(me.Node)
 	if before.Left || ms.collective() && before.Incarnation != 0 {
 		// Nobody waits for the place: a worker is let in with the next change of the group.
 		me.Enter, me.Waits = me.Incarnation, me.Node.Role == wire.Worker

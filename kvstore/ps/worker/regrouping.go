@@ -49,8 +49,12 @@ func (rg *regrouping) regroup(now ps.Time, round uint64, note []byte, deadline p
 	if err := rg.usable("regroup", ps.NoKey); err != nil {
 		return 0, err
 	}
-	if rg.change != nil {
+	switch {
+	case rg.change != nil:
 		return 0, usage("regroup", ps.NoKey, "the one before has not ended")
+	case len(note) > ps.MaxNote:
+		return 0, usage("regroup", ps.NoKey, "a note of %d bytes, want at most %d", len(note),
+			ps.MaxNote)
 	}
 	c := rg.newCall(now, "regroup", ps.NoKey, deadline)
 	c.left = 1
