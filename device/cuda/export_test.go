@@ -72,6 +72,15 @@ func Load(id int, u Unit) error {
 	return err
 }
 
+// Arch returns the compute capability of a device, times 10.
+func Arch(id int) (int, error) {
+	g, err := open(id)
+	if err != nil {
+		return 0, err
+	}
+	return 10*g.info.Major + g.info.Minor, nil
+}
+
 // RawAlloc returns memory of the driver, not of the pool, and a function that releases it.
 func RawAlloc(id, bytes int) (p unsafe.Pointer, free func(), err error) {
 	p, err = backend{}.Alloc(id, bytes)

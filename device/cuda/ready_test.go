@@ -173,7 +173,11 @@ func TestKeptKernels(t *testing.T) {
 	run := func(u cuda.Unit) error {
 		return q.Launch(cuda.FuncOf(u, "x"), q.Each(1), cuda.P(b.Ptr))
 	}
-	if _, err := cuda.Compile(unit("1"), 80); err != nil {
+	arch, err := cuda.Arch(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cuda.Compile(unit("1"), arch); err != nil {
 		t.Fatal(err)
 	}
 	show := cuda.WithoutCompiler()
@@ -184,7 +188,7 @@ func TestKeptKernels(t *testing.T) {
 		t.Errorf("an unknown kernel without a compiler: got %v, want an error that says so", err)
 	}
 	show()
-	if _, err := cuda.Compile(unit("3"), 80); err != nil {
+	if _, err := cuda.Compile(unit("3"), arch); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "kept-*"))
