@@ -110,6 +110,9 @@ func qGemm(c *call) []*sym.Symbol {
 		return c.fail("shapes %v and %v, want matrices", c.in[0].shape, c.in[3].shape)
 	}
 	ta, tb := c.num("transA", 0) != 0, c.num("transB", 0) != 0
+	if outs := linearGemm(c, ta, tb); outs != nil {
+		return outs
+	}
 	s := sym.Dot(shifted(c, 0, 2, ta), shifted(c, 3, 5, !tb),
 		sym.DotParams{TransposeA: ta, TransposeB: tb})
 	if c.has(6) {
@@ -121,6 +124,27 @@ func qGemm(c *call) []*sym.Symbol {
 		return out(s)
 	}
 	return requantized(c, s, 7, 8, c.in[0].typ)
+}
+
+// linearGemm is qGemm with known scales and zero points by kernels of integers; nil where they do
+// not take the operands.
+func linearGemm(c *call, ta, tb bool) []*sym.Symbol {
+	axis := 1
+	if tb {
+		axis = 0
+	}
+	d := linearCall(c, axis, 6)
+	if d == nil || ta || c.float("alpha", 1) != 1 {
+		return nil
+	}
+	y := codedRows(d, !tb)
+	switch {
+	case y == nil || d.err != nil:
+		return nil
+	case c.has(7):
+		return linearOut(c, y, 7)
+	}
+	return out(y)
 }
 
 // integerProduct multiplies two arrays of integers less their zero points. The scale of the second

@@ -156,11 +156,38 @@ func optional(c *call, i int) *value {
 
 // bytesProduct reports whether kernels of integers take the data at an input with a zero point.
 func bytesProduct(c *call, i, zero int) bool {
-	return c.in[i].typ == dtype.Uint8 && (!c.has(zero) || c.in[zero].size() == 1) &&
+	t := c.in[i].typ
+	return (t == dtype.Uint8 || t == dtype.Int8) && (!c.has(zero) || c.in[zero].size() == 1) &&
 		c.in[i].size() > 0
 }
 
-// kernelMatMul is the product of uint8 rows and a constant matrix at two inputs, less their zero
+// zeroOf is the zero point at an input, of one element, as float32 with a number of axes; nil where
+// it is not given.
+func zeroOf(c *call, zero, rank int) *sym.Symbol {
+	if !c.has(zero) {
+		return nil
+	}
+	return c.reshape(cast(c.x(zero), dtype.Float32), dtype.Shape{1, 1, 1, 1, 1}[:rank])
+}
+
+// bytesOf is the data at an input as uint8, and their zero point as zeroOf gives it.
+func bytesOf(c *call, i, zero int) (x, z *sym.Symbol) {
+	x, z = c.x(i), zeroOf(c, zero, c.in[i].rank())
+	if c.in[i].typ == dtype.Uint8 {
+		return x, z
+	}
+	if z == nil {
+		z = c.filled(dtype.Shape{1, 1, 1, 1, 1}[:c.in[i].rank()], 0, dtype.Float32)
+	}
+	return unsigned(x), plus(z, 128)
+}
+
+// unsigned turns int8 numbers q into uint8 numbers q + 128.
+func unsigned(q *sym.Symbol) *sym.Symbol {
+	return cast(plus(cast(q, dtype.Float32), 128), dtype.Uint8)
+}
+
+// kernelMatMul is the product of rows of bytes and a constant matrix at two inputs, less their zero
 // points, by kernels of integers: sums as float32. It is nil where they do not take the operands.
 func kernelMatMul(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
 	x, w := c.in[i], c.in[k]
@@ -174,14 +201,13 @@ func kernelMatMul(c *call, i, zeroI, k, zeroK int) *sym.Symbol {
 	}
 	lead := x.shape[:x.rank()-1]
 	s := o.total(c, c.reshape(x.s, dtype.Shape{lead.Size(), w.shape[0]}), nil)
-	if c.has(zeroI) {
-		s = sym.BroadcastSub(s, sym.BroadcastMul(o.perChannel(c, o.sums), c.reshape(
-			cast(c.x(zeroI), dtype.Float32), dtype.Shape{1, 1})))
+	if z := zeroOf(c, zeroI, 2); z != nil {
+		s = sym.BroadcastSub(s, sym.BroadcastMul(o.perChannel(c, o.sums), z))
 	}
 	return c.reshape(s, append(lead.Clone(), w.shape[1]))
 }
 
-// kernelConv is integerConv of uint8 data and constant weights by kernels of integers. It is nil
+// kernelConv is integerConv of bytes and constant weights by kernels of integers. It is nil
 // where they do not take the operands.
 func kernelConv(c *call, i, zeroI, k, zeroK int, w win) *sym.Symbol {
 	x, group := c.in[i], c.num("group", 1)
@@ -193,14 +219,14 @@ func kernelConv(c *call, i, zeroI, k, zeroK int, w win) *sym.Symbol {
 		return nil
 	}
 	ones := onesOf(c, x, w)
-	s := padded(c, x.s, &w, 0)
+	data, zero := bytesOf(c, i, zeroI)
+	s := padded(c, data, &w, 0)
 	p := &sym.ConvolutionParams{Kernel: w.kernel, Stride: w.stride, Dilate: w.dilation,
 		Pad: w.before, NumFilter: o.shape[0], NumGroup: group, NoBias: true}
 	y := o.total(c, s, p)
-	if !c.has(zeroI) {
+	if zero == nil {
 		return y
 	}
-	zero := c.reshape(cast(c.x(zeroI), dtype.Float32), dtype.Shape{1, 1, 1, 1, 1}[:x.rank()])
 	return sym.BroadcastSub(y, sym.BroadcastMul(o.weightsIn(c, ones, p), zero))
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gomx/dtype"
+	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
 )
@@ -110,7 +111,59 @@ func (d *coding) bytes() (x *sym.Symbol, scale, zero float64, ok bool) {
 	case d.real != nil:
 		return rounds(d.real, scale, zero+128, dtype.Uint8).At(0), scale, zero + 128, true
 	}
-	return cast(plus(cast(d.q.s, dtype.Float32), 128), dtype.Uint8), scale, zero + 128, true
+	return unsigned(d.q.s), scale, zero + 128, true
+}
+
+// codedInput is the value at an input of an operator of QLinear's kind, whose scale and zero point are
+// the next two inputs; its scales by channel lie along an axis. The coding is nil where they are
+// computed when the graph runs.
+func codedInput(c *call, i, axis int) *value {
+	v := *c.in[i]
+	if v.coding = codingOf(derived(c, c.in[i:i+3]), c.in[i]); v.coding != nil {
+		v.coding.real, v.coding.axis = v.real, axis
+	}
+	return &v
+}
+
+// linearCall has the operands of a product of QLinear's kind, x and w with scales and zero points,
+// as DequantizeLinear would give them to a product of real numbers; nil where scales, zero points or
+// the bias at an input are computed when the graph runs.
+func linearCall(c *call, axis, bias int) *call {
+	x, w := codedInput(c, 0, 1), codedInput(c, 3, axis)
+	step, _, ok := x.coding.one()
+	if !ok || w.coding == nil {
+		return nil
+	}
+	in := []*value{x, w}
+	if c.has(bias) {
+		list, err := c.in[bias].ints()
+		if err != nil {
+			return nil
+		}
+		real := make([]float64, len(list))
+		for k, v := range list {
+			real[k] = float64(v) * step * w.coding.scale[k%len(w.coding.scale)]
+		}
+		in = append(in, &value{shape: dtype.Shape{len(list)}, typ: dtype.Float64,
+			fixed: nd.FromSlice(real)})
+	}
+	return derived(c, in)
+}
+
+// linearOut rounds the result of a product of QLinear's kind by the scale at an input and the zero
+// point at the next one, with gomx's operator; nil where these are computed when the graph runs.
+func linearOut(c *call, y *sym.Symbol, at int) []*sym.Symbol {
+	if !c.has(at + 1) {
+		return nil
+	}
+	t := c.in[at+1].typ
+	d := derived(c, []*value{{typ: t}, c.in[at], c.in[at+1]})
+	scale, zero, ok := codingOf(d, d.in[0]).one()
+	if !ok {
+		return nil
+	}
+	c.before = y
+	return out(rounds(y, scale, zero, t).At(0))
 }
 
 // coded has the operands of a product of dequantized data and dequantized constant weights.
@@ -123,6 +176,7 @@ type coded struct {
 
 // codedProduct finds the operands at inputs 0, 1 and 2, nil where kernels of integers do not take
 // them. The weights have their output channels on an axis; columns: they are a matrix on the right.
+// Data of a convolution become uint8.
 func codedProduct(c *call, axis int, columns bool) *coded {
 	d := c.in[1].coding
 	if d == nil || c.in[0].coding == nil || c.in[0].size() == 0 {
@@ -131,7 +185,13 @@ func codedProduct(c *call, axis int, columns bool) *coded {
 	p := &coded{}
 	var step float64
 	var ok bool
-	if p.x, step, p.zero, ok = c.in[0].coding.bytes(); !ok {
+	if c.in[1].rank() == 2 { // kernels of dense layers take int8
+		p.x = c.in[0].coding.q.s
+		step, p.zero, ok = c.in[0].coding.one()
+	} else {
+		p.x, step, p.zero, ok = c.in[0].coding.bytes()
+	}
+	if !ok {
 		return nil
 	}
 	if len(d.scale) > 1 && c.axis(d.axis, c.in[1].rank()) != axis {

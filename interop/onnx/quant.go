@@ -201,6 +201,13 @@ func qLinearMatMul(c *call) []*sym.Symbol {
 			return c.fail("input %d of shape %v, want one number", i, v.shape)
 		}
 	}
+	if d := linearCall(c, 1, len(c.in)); d != nil {
+		if y := codedRows(d, true); y != nil && d.err == nil {
+			if outs := linearOut(c, y, 6); outs != nil {
+				return outs
+			}
+		}
+	}
 	one := func(i int) *sym.Symbol {
 		return c.reshape(cast(c.x(i), dtype.Float32), dtype.Shape{c.in[i].size()})
 	}
@@ -254,6 +261,9 @@ func convInteger(c *call) []*sym.Symbol {
 
 // qLinearConv has the inputs x, scale, zero, w, scale, zero, scale and zero of the result, bias.
 func qLinearConv(c *call) []*sym.Symbol {
+	if outs := linearConv(c); outs != nil || c.err != nil {
+		return outs
+	}
 	s := integerConv(c, 0, 2, 3, 5)
 	if c.err != nil {
 		return nil
@@ -267,4 +277,27 @@ func qLinearConv(c *call) []*sym.Symbol {
 	}
 	s = sym.BroadcastMul(s, sym.BroadcastMul(per(1), per(4)))
 	return out(quantized(c, s, per(6), per(7), c.in[7].typ))
+}
+
+// linearConv is qLinearConv with known scales and zero points: kernels of integers compute up to the
+// integers of the result. It is nil where they do not take the operands.
+func linearConv(c *call) []*sym.Symbol {
+	data, weight := c.in[0].shape, c.in[3].shape
+	if len(weight) != len(data) || len(data) < 3 {
+		return c.fail("data of shape %v and weights of shape %v", data, weight)
+	}
+	d := linearCall(c, 0, 8)
+	if d == nil {
+		return nil
+	}
+	w := window(c, data, weight[2:])
+	if c.err != nil {
+		return nil
+	}
+	auto(c, &w, data[2:])
+	y := codedConv(d, w)
+	if y == nil || d.err != nil {
+		return nil
+	}
+	return linearOut(c, y, 6)
 }

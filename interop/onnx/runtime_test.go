@@ -54,8 +54,9 @@ func TestRuntimeQDQ(t *testing.T) {
 		}
 		name, n := filepath.Base(filepath.Dir(path)), quantizedOps(m.Symbol)
 		t.Logf("%s: %d quantized products, difference %g of %g", name, n, off, size)
-		if off > 0.02*size || size < 0.1 {
-			t.Errorf("%s: difference %g, numbers up to %g", name, off, size)
+		if n != 7 || off > 0.02*size || size < 0.1 {
+			t.Errorf("%s: %d quantized products, want 7; difference %g, numbers up to %g", name, n, off,
+				size)
 		}
 	}
 }

@@ -32,10 +32,12 @@ type exporting struct {
 	graph     *onnxpb.GraphProto
 	params    []parameter
 	values    map[op.Entry]value
-	taken     map[string]bool  // names of values
-	constants map[string]value // by type, shape and bytes
-	states    []value          // further outputs of the training form
-	missing   []string         // operators that cannot be exported, with reasons
+	taken     map[string]bool    // names of values
+	constants map[string]value   // by type, shape and bytes
+	numbers   map[string]float64 // constants and parameters of one float32 number, by name
+	codings   map[string]coding  // of integers whose step is known, by name
+	states    []value            // further outputs of the training form
+	missing   []string           // operators that cannot be exported, with reasons
 }
 
 // Unsupported is the error of a symbol with operators that cannot be exported.
@@ -50,7 +52,8 @@ func (e *Unsupported) Error() string {
 
 func newExport(m *checkpoint.Model, inputs Inputs, c config) (*exporting, error) {
 	ex := &exporting{config: c, fixed: map[string]*nd.Array{}, graph: &onnxpb.GraphProto{},
-		values: map[op.Entry]value{}, taken: map[string]bool{}, constants: map[string]value{}}
+		values: map[op.Entry]value{}, taken: map[string]bool{}, constants: map[string]value{},
+		numbers: map[string]float64{}, codings: map[string]coding{}}
 	ex.graph.Name = proto.String("gomx")
 	maps.Copy(ex.fixed, m.Args)
 	maps.Copy(ex.fixed, m.Aux)
@@ -125,6 +128,11 @@ func (ex *exporting) variable(n *op.Node, inputs map[string]value) {
 		t := header(v)
 		ex.graph.Initializer = append(ex.graph.Initializer, t)
 		ex.params = append(ex.params, parameter{t, a})
+		if typ == dtype.Float32 && a.Size() == 1 {
+			if list, err := a.Float32s(); err == nil {
+				ex.numbers[n.Name] = float64(list[0])
+			}
+		}
 		return
 	}
 	inputs[n.Name] = v
@@ -141,7 +149,11 @@ func (ex *exporting) node(n *op.Node) error {
 		c.outs = append(c.outs, value{"", shape, typ})
 	}
 	var outs []value
-	switch rule, why := table[n.Op], reasons[n.Op]; {
+	rule, why := table[n.Op], reasons[n.Op]
+	if l := ex.codedLayer(n); l != nil {
+		rule = l.export
+	}
+	switch {
 	case rule != nil && !c.outs[0].shape.Known():
 		c.fail("the shape of its output is not known")
 	case rule != nil:

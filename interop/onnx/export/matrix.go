@@ -29,16 +29,12 @@ var matrixReasons = map[*op.Op]string{
 // fullyConnected is a product with the transposed weight, over rows.
 func fullyConnected(c *call, p nn.FullyConnectedParams) []value {
 	x, w := c.x(0), c.x(1)
-	rows := dtype.Shape{x.shape[0], x.shape[1:].Size()}
-	if p.NoFlatten {
-		last := len(x.shape) - 1
-		rows = dtype.Shape{x.shape[:last].Size(), x.shape[last]}
-	}
-	in := []value{c.reshape(x, rows), w}
+	rows := c.rowsOf(x, p.NoFlatten)
+	in := []value{rows, w}
 	if !p.NoBias {
 		in = append(in, c.reshape(c.x(2), dtype.Shape{p.NumHidden}))
 	}
-	y := c.add("Gemm", dtype.Shape{rows[0], p.NumHidden}, x.typ, in, num("transB", 1))
+	y := c.add("Gemm", dtype.Shape{rows.shape[0], p.NumHidden}, x.typ, in, num("transB", 1))
 	return one(c.reshape(y, c.out(0).shape))
 }
 

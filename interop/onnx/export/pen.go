@@ -120,11 +120,20 @@ func (w *pen) constant(typ dtype.Type, shape dtype.Shape, numbers ...float64) va
 	if v, ok := w.ex.constants[key]; ok {
 		return v
 	}
-	v := value{w.ex.unique(fmt.Sprintf("constant_%d", len(w.ex.constants))), shape, typ}
+	v := w.initializer(value{fmt.Sprintf("constant_%d", len(w.ex.constants)), shape, typ}, raw)
+	w.ex.constants[key] = v
+	if typ == dtype.Float32 && len(numbers) == 1 {
+		w.ex.numbers[v.name] = float64(float32(numbers[0]))
+	}
+	return v
+}
+
+// initializer adds an initializer of bytes, under the name of v or one like it.
+func (w *pen) initializer(v value, raw []byte) value {
+	v.name = w.ex.unique(v.name)
 	t := header(v)
 	t.RawData = raw
 	w.ex.graph.Initializer = append(w.ex.graph.Initializer, t)
-	w.ex.constants[key] = v
 	return v
 }
 

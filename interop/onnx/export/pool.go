@@ -8,7 +8,12 @@ import (
 )
 
 // poolRules are poolings.
-var poolRules = rules{nn.Pooling.Op: on(pooling), nn.PoolingV1.Op: on(poolingV1)}
+var poolRules = rules{
+	nn.Pooling.Op: on(func(c *call, p nn.PoolingParams) []value {
+		return one(c.pooling(c.x(0), p))
+	}),
+	nn.PoolingV1.Op: on(poolingV1),
+}
 
 // pool is a pooling while it is exported.
 type pool struct {
@@ -27,9 +32,9 @@ func (p *pool) volume() float64 {
 	return n
 }
 
-// pooling moves channels to axis 1 where they come last.
-func pooling(c *call, p nn.PoolingParams) []value {
-	x, out := c.x(0), c.out(0).shape
+// pooling pools x to the output; it moves channels to axis 1 where they come last.
+func (c *call) pooling(x value, p nn.PoolingParams) value {
+	out := c.out(0).shape
 	rank := len(x.shape)
 	last := slices.Contains([]string{"NWC", "NHWC", "NDHWC"}, p.Layout)
 	perm := append(append([]int{0}, upTo(2, rank)...), 1) // from channels first to channels last
@@ -50,7 +55,7 @@ func pooling(c *call, p nn.PoolingParams) []value {
 	if last {
 		y = c.transpose(y, perm...)
 	}
-	return one(y)
+	return y
 }
 
 // globalPool covers all positions.
