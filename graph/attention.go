@@ -14,14 +14,15 @@ import (
 
 // FuseAttention makes one Attention of the product of queries and keys, a softmax over the keys, and
 // the product of its weights and values: of batch_dot, and of MXNet's operators of interleaved
-// heads. Between them it understands scales, additive masks, dropout, lengths, and masks of zeros
-// and ones that choose scores and that the weights are multiplied by. Of products in 16 bits, scores,
-// masks and weights may be float32.
+// heads. Between them it understands scales, additive masks, dropout, lengths, choices between scores
+// and a low number, masks of zeros and ones that choose scores and that the weights are multiplied
+// by, and zeros in the place of weights that are no numbers. Of products in 16 bits, scores, masks and
+// weights may be float32.
 func FuseAttention(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	reads := readsOf(outs)
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		a := &attention{rewriter: r, n: n, scale: 1, reads: reads}
-		if !a.weighs(in) || !a.above(in[a.weightsAt()]) || !a.shaped() {
+		if !a.weighs(in) || !a.above(in[a.weightsAt()], 1) || !a.shaped() {
 			return op.Entry{}
 		}
 		return a.fused(in)
@@ -101,10 +102,13 @@ func (a *attention) weightsAt() int {
 }
 
 // inner returns the node that computes e if this match may take it: only the match reads it.
-func (a *attention) inner(e op.Entry) *op.Node {
+func (a *attention) inner(e op.Entry) *op.Node { return a.readBy(e, 1) }
+
+// readBy is inner for a value that the match itself reads several times.
+func (a *attention) readBy(e op.Entry, readers int) *op.Node {
 	m := e.Node
 	old, ok := a.was[e]
-	if !ok || m.IsVar() || e.Index != 0 || a.reads[old] != 1 || a.wanted(old.Node) ||
+	if !ok || m.IsVar() || e.Index != 0 || a.reads[old] != readers || a.wanted(old.Node) ||
 		!together(a.n, m) || len(m.In) == 0 || !a.facts.Known(e) || !a.computes(e) {
 		return nil
 	}
@@ -124,9 +128,9 @@ func (a *attention) passes(m *op.Node) bool {
 	return m.Op.Reshapes || prim.IsCast(m.Op) && a.computes(m.In[0])
 }
 
-// above goes from the weights down to the softmax, and on.
-func (a *attention) above(e op.Entry) bool {
-	m := a.inner(e)
+// above goes from the weights, which the match reads a number of times, down to the softmax, and on.
+func (a *attention) above(e op.Entry, readers int) bool {
+	m := a.readBy(e, readers)
 	if m == nil {
 		return false
 	}
@@ -136,7 +140,7 @@ func (a *attention) above(e op.Entry) bool {
 			return false
 		}
 		a.drop = m
-		return a.above(m.In[0])
+		return a.above(m.In[0], 1)
 	case prim.SoftmaxParams:
 		return m.Op == prim.Softmax.Op && a.softmax(m, p, e)
 	}
@@ -144,12 +148,27 @@ func (a *attention) above(e op.Entry) bool {
 		for i, mask := range m.In {
 			if !a.after.of.Valid() && a.fills(m.In[1-i], e) && a.binary(mask) {
 				a.after = attentionMask{bare(mask), a.facts.Shapes[e]}
-				return a.above(m.In[1-i])
+				return a.above(m.In[1-i], 1)
 			}
 		}
 		return false
 	}
-	return a.passes(m) && a.above(m.In[0])
+	if a.guards(m) {
+		return a.above(m.In[2], 3)
+	}
+	return a.passes(m) && a.above(m.In[0], 1)
+}
+
+// guards reports whether m has zeros in the place of weights that are no numbers, those of queries
+// that read no key: Attention gives zeros there.
+func (a *attention) guards(m *op.Node) bool {
+	if m.Op != prim.Where.Op {
+		return false
+	}
+	test := bare(m.In[0]).Node
+	v, ok := a.number(m.In[1])
+	return ok && v == 0 && !test.IsVar() && test.Op == prim.NotEqual.Op &&
+		test.In[0] == m.In[2] && test.In[1] == m.In[2]
 }
 
 // fills reports whether an operand has the shape of the result, so that it is not repeated.
@@ -190,7 +209,7 @@ func (a *attention) below(e op.Entry, factor float64) bool {
 	case prim.DivScalar.Op:
 		return a.below(m.In[0], factor/m.Params.(prim.ScalarParams).Scalar)
 	case prim.Where.Op:
-		return factor == 1 && a.where(m, e)
+		return factor == 1 && (a.where(m, e) || a.replaces(m, e))
 	case prim.ElemwiseAdd.Op, prim.BroadcastAdd.Op:
 		for i, mask := range m.In {
 			if a.fills(m.In[1-i], e) && a.facts.Known(mask) && a.leads(m.In[1-i]) {
@@ -204,19 +223,21 @@ func (a *attention) below(e op.Entry, factor float64) bool {
 
 // leads reports whether a product of queries and keys may be below e.
 func (a *attention) leads(e op.Entry) bool {
-	for m := a.inner(e); m != nil; m = a.inner(m.In[0]) {
-		switch m.Op {
-		case prim.BatchDot.Op, contrib.SelfAttQK.Op, contrib.EncDecQK.Op, prim.Where.Op,
-			prim.ElemwiseAdd.Op, prim.BroadcastAdd.Op:
-			return true
-		case prim.MulScalar.Op, prim.DivScalar.Op:
-			continue
-		}
-		if !a.passes(m) {
-			return false
-		}
+	m := a.inner(e)
+	if m == nil {
+		return false
 	}
-	return false
+	switch m.Op {
+	case prim.BatchDot.Op, contrib.SelfAttQK.Op, contrib.EncDecQK.Op:
+		return true
+	case prim.Where.Op:
+		return a.leads(m.In[1]) || a.leads(m.In[2])
+	case prim.ElemwiseAdd.Op, prim.BroadcastAdd.Op:
+		return a.leads(m.In[0]) || a.leads(m.In[1])
+	case prim.MulScalar.Op, prim.DivScalar.Op:
+		return a.leads(m.In[0])
+	}
+	return a.passes(m) && a.leads(m.In[0])
 }
 
 // shaped finds the numbers of sequences and heads.
@@ -487,6 +508,41 @@ func (a *attention) where(m *op.Node, e op.Entry) bool {
 	}
 	a.chosen = a.facts.Shapes[e]
 	return a.below(m.In[1], 1)
+}
+
+// replaces takes a choice between scores and a low number, which becomes a sum of the scores and that
+// number or zero: sums are as low, and the numbers that libraries take are so far below scores that
+// sums equal them. Gradients of rows without scores are those of equal weights, not zeros.
+func (a *attention) replaces(m *op.Node, e op.Entry) bool {
+	if a.chosen != nil {
+		return false
+	}
+	for k, scores := range m.In[1:] {
+		low, ok := a.number(m.In[2-k])
+		if !ok || low > lowEnough || !a.leads(scores) {
+			continue
+		}
+		may := m.In[0]
+		for !may.Node.IsVar() && repeats(may.Node.Op) && a.facts.Known(may.Node.In[0]) &&
+			len(a.facts.Shapes[may.Node.In[0]]) == len(a.facts.Shapes[may]) {
+			may = may.Node.In[0]
+		}
+		shape := a.facts.Shapes[may]
+		if !a.facts.Known(may) || len(shape) != len(a.facts.Shapes[e]) {
+			return false
+		}
+		numbers := []op.Entry{a.full(shape, low), a.full(shape, low)}
+		numbers[k] = a.full(shape, 0)
+		mask := a.make(prim.Where.Op, nil, may, numbers[0], numbers[1])
+		a.masks = append(a.masks, attentionMask{mask, a.facts.Shapes[e]})
+		return a.below(scores, 1)
+	}
+	return false
+}
+
+// full makes an array of one number, of the type of the match.
+func (a *attention) full(shape dtype.Shape, v float64) op.Entry {
+	return a.make(prim.Full.Op, prim.FullParams{Shape: shape, DType: a.typ, Value: v})
 }
 
 // number returns the number that all elements of e are.

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -123,7 +124,16 @@ func (p *attentionProgram) weights(s *sym.Symbol, both dtype.Shape) (*sym.Symbol
 			sym.BroadcastToParams{Shape: both})
 	}
 	softmax := func(x *sym.Symbol) *sym.Symbol { return sym.Softmax(x, sym.SoftmaxParams{}) }
-	switch p.IntN(6) {
+	first := func(x *sym.Symbol) *sym.Symbol { // zeros and ones, with a one in each row
+		at := sym.EqualScalar(sym.Arange(sym.ArangeParams{Stop: sym.Some(float64(p.keys))}),
+			sym.ScalarParams{})
+		return sym.BroadcastLogicalOr(sym.GreaterScalar(x, sym.ScalarParams{Scalar: -0.2}),
+			sym.Reshape(at, sym.ReshapeParams{Shape: append(ones(len(both)-1), p.keys)}))
+	}
+	number := func(v float64, shape ...int) *sym.Symbol {
+		return sym.Full(sym.FullParams{Shape: shape, Value: v})
+	}
+	switch p.IntN(8) {
 	case 0:
 		return softmax(s), "no mask"
 	case 1:
@@ -141,10 +151,32 @@ func (p *attentionProgram) weights(s *sym.Symbol, both dtype.Shape) (*sym.Symbol
 		m := may(some("m", both...))
 		low := sym.MulScalar(sym.OnesLike(s), sym.ScalarParams{Scalar: -1e18})
 		return sym.ElemwiseMul(softmax(sym.Where(m, s, low)), m), "where"
+	case 5:
+		m := sym.BroadcastTo(first(p.input("m", append(ones(len(both)-2), p.rows, p.keys)...)),
+			sym.BroadcastToParams{Shape: both})
+		low := number(-math.MaxFloat32, both...)
+		if p.IntN(2) == 0 {
+			return softmax(sym.Where(m, s, low)), "low"
+		}
+		return softmax(sym.Where(sym.LogicalNot(m), low, s)), "low"
+	case 6:
+		m := first(p.input("m", both...))
+		w := softmax(sym.BroadcastAdd(s, sym.Where(m, number(0, both...), number(math.Inf(-1),
+			both...))))
+		return sym.Where(sym.NotEqual(w, w), number(0, both...), w), "guarded"
 	}
 	n := sym.MulScalar(p.input("n", both[:len(both)-1]...), sym.ScalarParams{Scalar: 9})
 	return sym.Softmax(s, sym.SoftmaxParams{UseLength: true},
 		sym.With("length", sym.Cast(n, sym.CastParams{DType: dtype.Int32}))), "length"
+}
+
+// ones is a list of ones.
+func ones(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = 1
+	}
+	return list
 }
 
 // fuses checks that the pass finds one attention in a program, in training and in inference.
@@ -198,6 +230,6 @@ func TestAttentionIsOneOperator(t *testing.T) {
 		})
 	}
 	if len(forms) < 40 {
-		t.Errorf("%d forms, want most of 72", len(forms))
+		t.Errorf("%d forms, want most of 96", len(forms))
 	}
 }

@@ -56,8 +56,17 @@ func isInf(c *call, x *sym.Symbol) *sym.Symbol {
 func where(c *call) []*sym.Symbol {
 	c.elementwise()
 	shape := c.common(c.in[0].shape, c.in[1].shape, c.in[2].shape)
-	return out(sym.Where(c.expand(c.x(0), shape), c.expand(c.x(1), shape),
-		c.expand(c.x(2), shape)))
+	if c.err != nil {
+		return nil
+	}
+	choice := func(i int) *sym.Symbol {
+		if k, ok := c.in[i].number(); ok && shape.Size() > 0 {
+			return sym.Full(sym.FullParams{Shape: file.Stored(shape), Value: k,
+				DType: c.in[i].typ})
+		}
+		return c.expand(c.x(i), shape)
+	}
+	return out(sym.Where(c.expand(c.x(0), shape), choice(1), choice(2)))
 }
 
 // common returns the shape to which shapes broadcast.

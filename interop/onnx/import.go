@@ -227,6 +227,7 @@ func (im *importing) initializers(g *onnxpb.GraphProto, sc *scope) error {
 		}
 		v := im.constant(t.GetName(), a, shape)
 		v.format = file.FormatOf(t.GetDataType())
+		v.learns = len(shape) > 0
 		sc.values[t.GetName()] = v
 	}
 	return nil

@@ -16,9 +16,11 @@ var mathRows = map[string]row{
 	"Sinh": unary(sym.Sinh), "Sqrt": unary(sym.Sqrt), "Tan": unary(sym.Tan),
 	"Tanh": unary(sym.Tanh), "Identity": unary(sym.Identity),
 	"Round": activation(func(_ *call, x *sym.Symbol) *sym.Symbol { return halfEven(x) }),
-	"Add":   pairwise(sym.BroadcastAdd), "Sub": pairwise(sym.BroadcastSub),
-	"Mul": pairwise(sym.BroadcastMul), "Div": pairwise(sym.BroadcastDiv),
-	"Pow": {2, pow}, "Mod": {2, mod}, "BitShift": {2, bitShift},
+	"Add":   arithmetic(sym.BroadcastAdd, sym.PlusScalar, sym.PlusScalar),
+	"Sub":   arithmetic(sym.BroadcastSub, sym.MinusScalar, sym.RMinusScalar),
+	"Mul":   arithmetic(sym.BroadcastMul, sym.MulScalar, sym.MulScalar),
+	"Div":   arithmetic(sym.BroadcastDiv, sym.DivScalar, sym.RDivScalar),
+	"Pow":   {2, pow}, "Mod": {2, mod}, "BitShift": {2, bitShift},
 	"Max": variadic(sym.BroadcastMaximum), "Min": variadic(sym.BroadcastMinimum),
 	"Sum": variadic(sym.BroadcastAdd), "Mean": {1, mean},
 	"BitwiseAnd": pairwise(sym.BitwiseAnd), "BitwiseOr": pairwise(sym.BitwiseOr),
@@ -38,6 +40,25 @@ func pairwise(f func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol) row {
 	return row{2, func(c *call) []*sym.Symbol {
 		c.elementwise()
 		return out(f(c.x(0), secondOperand(c)))
+	}}
+}
+
+// byNumber is an operator of an array and a number.
+type byNumber = func(x *sym.Symbol, p sym.ScalarParams, opts ...sym.Option) *sym.Symbol
+
+// arithmetic is pairwise for numbers: f has the constant number on the right, r on the left. Such
+// numbers are part of the operator, but for integers.
+func arithmetic(pair func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol, f, r byNumber) row {
+	general := pairwise(pair)
+	return row{2, func(c *call) []*sym.Symbol {
+		for i, by := range []byNumber{r, f} {
+			v, x := c.in[i], c.in[1-i]
+			if k, ok := v.number(); ok && x.fixed == nil && v.rank() <= x.rank() {
+				c.elementwise()
+				return out(by(x.s, sym.ScalarParams{Scalar: k}))
+			}
+		}
+		return general.make(c)
 	}}
 }
 

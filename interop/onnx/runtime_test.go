@@ -2,9 +2,12 @@ package onnx_test
 
 import (
 	"flag"
+	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gomx/dtype"
@@ -14,6 +17,9 @@ import (
 
 var python = flag.String("python", "",
 	"Python interpreter that can import onnx, onnxruntime and ml_dtypes")
+
+var attentionModels = flag.String("attention", "",
+	"folder with the models of testdata/make_attention.py; without it -python makes them")
 
 // TestRuntimeQDQ imports models that onnxruntime.quantization has made of a small network, and
 // compares with ONNX Runtime's outputs: single roundings make the difference.
@@ -57,6 +63,74 @@ func TestRuntimeQDQ(t *testing.T) {
 		if n != 7 || off > 0.02*size || size < 0.1 {
 			t.Errorf("%s: %d quantized products, want 7; difference %g, numbers up to %g", name, n, off,
 				size)
+		}
+	}
+}
+
+// TestRuntimeAttention imports attention that torch has exported in the forms of its own modules and
+// of Hugging Face's models: each layer becomes one operator, with ONNX Runtime's numbers.
+func TestRuntimeAttention(t *testing.T) {
+	dir := *attentionModels
+	if dir == "" {
+		if *python == "" {
+			t.Skip("wants an interpreter: -python PYTHON, or make onnx PYTHON=python3")
+		}
+		dir = t.TempDir()
+		text, err := exec.Command(*python, "testdata/make_attention.py", dir).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	cases, err := filepath.Glob(filepath.Join(dir, "*-*"))
+	if err != nil || len(cases) < 60 {
+		t.Fatalf("%d models (%v), want at least 60", len(cases), err)
+	}
+	for _, path := range cases {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			if text, err := os.ReadFile(filepath.Join(path, "error.txt")); err == nil {
+				t.Skip(string(text))
+			}
+			attentionCase(t, path)
+		})
+	}
+}
+
+// attentionCase imports one model, in whose name the number of layers comes first.
+func attentionCase(t *testing.T, path string) {
+	set := filepath.Join(path, "test_data_set_0")
+	in, err := readTensors(set, "input")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := readTensors(set, "output")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := onnx.Open(filepath.Join(path, "model.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, values := map[string]dtype.Shape{}, map[string]*nd.Array{}
+	for i, x := range f.Inputs() {
+		shapes[x.Name], values[x.Name] = in[i].shape, in[i].array
+	}
+	m, err := f.Import(onnx.Shapes(shapes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, _, _ := strings.Cut(filepath.Base(path), "-")
+	found := attentions(t, m.Symbol, m.Values(values))
+	if fmt.Sprint(found) != layers {
+		t.Errorf("%d operators of attention, want %s", found, layers)
+	}
+	got := evaluate(t, m.Symbol, m.Values(values))[0]
+	want, err := numbers(out[0].array)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if d := math.Abs(got[i] - want[i]); !(d <= 1e-5*max(1, math.Abs(want[i]))) {
+			t.Fatalf("got %g at element %d, want %g", got[i], i, want[i])
 		}
 	}
 }

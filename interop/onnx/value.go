@@ -22,6 +22,7 @@ type value struct {
 	format *file.Format // format of the elements, which gomx holds in typ; nil: typ itself
 	coding *coding      // integers that the numbers were made of; nil: none are known
 	real   *sym.Symbol  // numbers that integers were made of; nil: not known
+	learns bool         // an initializer with axes: a parameter that training may change
 	// A sequence has elements, and neither a symbol nor a shape.
 	sequence bool
 	list     []*value
@@ -62,6 +63,15 @@ func (v *value) floats() ([]float64, error) {
 		return nil, &NotConstant{Input: v.source, Value: v.name}
 	}
 	return nd.Values[float64](nd.Cast(v.fixed, nd.CastParams{DType: dtype.Float64}))
+}
+
+// number returns the number of a floating-point constant of one element that is no parameter.
+func (v *value) number() (float64, bool) {
+	if v.fixed == nil || v.learns || v.size() != 1 || !v.typ.IsFloat() || v.format != nil {
+		return 0, false
+	}
+	list, err := v.floats()
+	return list[0], err == nil
 }
 
 // ints returns the values of a constant of integers or booleans.
