@@ -33,17 +33,10 @@ func BenchmarkSquare(b *testing.B) {
 			if err := queue.Clear(x.Ptr, bytes); err != nil {
 				b.Fatal(err)
 			}
-			f := cuda.Func("pointwise", "square", t)
-			args := struct {
-				out, a, b unsafe.Pointer
-				n         int
-				s, t      float64
-				axes      int
-				walk      [3][cuda.Axes]int
-			}{out: unsafe.Add(x.Ptr, bytes), a: x.Ptr, n: n}
+			square := cuda.NewMap("square", t, n)
 			b.SetBytes(int64(2 * bytes))
 			for b.Loop() {
-				if err := cuda.LaunchWith(queue, f, queue.Each(n), &args); err != nil {
+				if err := square.Run(queue, unsafe.Add(x.Ptr, bytes), x.Ptr, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

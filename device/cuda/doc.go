@@ -33,7 +33,7 @@
 // (SetCache). Every kernel has one parameter, a struct of fields of eight bytes, so that a launch
 // neither allocates nor copies:
 //
-//	f := cuda.Func("pointwise", "square", dtype.Float32)
+//	f := cuda.Func("random", "dropout", dtype.Float32)
 //	err := cuda.LaunchWith(q, f, q.Each(n), &args)
 //
 // Families of kernels that rarely matter for speed take element types at run time (Any in gx.cuh)

@@ -86,3 +86,6 @@ func RawAlloc(id, bytes int) (p unsafe.Pointer, free func(), err error) {
 	p, err = backend{}.Alloc(id, bytes)
 	return p, func() { backend{}.Free(id, p, bytes) }, err
 }
+
+// Divisor returns the number for which quotient in kernels/pointwise.cu divides by d.
+func Divisor(d int) int { return divisor(d) }

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -83,6 +84,93 @@ func (w Walk) Fill(dims *[Axes]int, strides ...*[Axes]int) int {
 		copy(s[:], w.Strides[k])
 	}
 	return len(w.Dims)
+}
+
+// mapArgs is the parameter of the kernels in pointwise.cu.
+type mapArgs struct {
+	out, a, b          unsafe.Pointer
+	n                  int
+	s, t               float64
+	wayOut, wayA, wayB int
+	axes               int
+	dim, by, sa, sb    [Axes]int
+}
+
+// The ways in which pointwise.cu reads and writes a word of eight bytes.
+const (
+	elements = iota // one by one
+	words           // at once
+	repeated        // one element for all of the word
+)
+
+// Map is a kernel of kernels/pointwise.cu for operands of one element type; S and T are the numbers
+// of its expression.
+type Map struct {
+	S, T float64
+
+	f    *Function
+	word int // elements of a word
+	args mapArgs
+}
+
+// NewMap makes a kernel by name for n elements of each operand.
+func NewMap(name string, t dtype.Type, n int) *Map {
+	return &Map{f: Func("pointwise", name, t), word: 8 / t.Size(),
+		args: mapArgs{n: n, wayA: words, wayB: words}}
+}
+
+// Broadcast makes the two operands be read along a walk of the output's axes.
+func (m *Map) Broadcast(w Walk) {
+	k := &m.args
+	if k.n == 0 || w.Linear() {
+		return
+	}
+	k.axes = w.Fill(&k.dim, &k.sa, &k.sb)
+	for i, d := range w.Dims {
+		k.by[i] = divisor(d)
+	}
+	k.wayA, k.wayB = m.way(w, 0), m.way(w, 1)
+}
+
+// way returns the way to read the words of an operand, which must not cross the end of a row.
+func (m *Map) way(w Walk, operand int) int {
+	last, s := len(w.Dims)-1, w.Strides[operand]
+	if last > 0 && w.Dims[last]%m.word != 0 || s[last] > 1 {
+		return elements
+	}
+	if s[last] == 0 {
+		return repeated
+	}
+	for _, v := range s[:last] {
+		if v%m.word != 0 {
+			return elements
+		}
+	}
+	return words
+}
+
+// divisor returns the number for which quotient in pointwise.cu divides by d, if d < 2^31.
+func divisor(d int) int {
+	s := bits.Len(uint(d - 1))
+	return (1<<32*(1<<s-d)/d + 1) | s<<32
+}
+
+// Run puts the kernel on q; b is nil for functions of one element.
+func (m *Map) Run(q *Queue, out, a, b unsafe.Pointer) error {
+	k := m.args
+	k.out, k.a, k.b, k.s, k.t = out, a, b, m.S, m.T
+	for _, o := range []struct {
+		p   unsafe.Pointer
+		way *int
+	}{{a, &k.wayA}, {b, &k.wayB}} {
+		if *o.way == words && uintptr(o.p)%8 != 0 {
+			*o.way = elements
+		}
+	}
+	if uintptr(out)%8 == 0 {
+		k.wayOut = words
+	}
+	return LaunchWith(q, m.f, q.Each((k.n+m.word-1)/m.word), &k)
 }
 
 // Expression is the expression of a kernel of kernels/pointwise.cu in x, in y if it has two

@@ -3,8 +3,6 @@
 package attach
 
 import (
-	"unsafe"
-
 	"gomx/device"
 	"gomx/device/cuda"
 	"gomx/dtype"
@@ -46,31 +44,20 @@ func OneFloat(a *op.Args) (dtype.Type, bool) {
 	return t, !loop.Exact(t)
 }
 
-// pointwise is the parameter of the kernels in pointwise.cu.
-type pointwise struct {
-	out, a, b   unsafe.Pointer
-	n           int
-	s, t        float64
-	axes        int
-	dim, sa, sb [cuda.Axes]int
-}
-
 // CUDAMap prepares a pointwise kernel from input 0 to output 0, with its numbers.
 func CUDAMap(a *op.Args, name string, numbers ...float64) (*op.Prepared, error) {
 	t := a.In[0].DType
 	if t != a.Out[0].DType || !cuda.Takes(name, t) {
 		return nil, op.ErrUnsupported
 	}
-	f, args := cuda.Func("pointwise", name, t), pointwise{n: a.Out[0].Shape.Size()}
+	m := cuda.NewMap(name, t, a.Out[0].Shape.Size())
 	for i, v := range numbers {
-		*[]*float64{&args.s, &args.t}[i] = v
+		*[]*float64{&m.S, &m.T}[i] = v
 	}
 	k, err := OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		args := args
-		args.out, args.a = c.Out[0].Data, c.In[0].Data
-		return cuda.LaunchWith(q, f, q.Each(args.n), &args)
+		return m.Run(q, c.Out[0].Data, c.In[0].Data, nil)
 	})
-	k.Elem = Elem{Name: name, S: args.s, T: args.t, operands: 1}
+	k.Elem = Elem{Name: name, S: m.S, T: m.T, operands: 1}
 	return k, err
 }
 
@@ -101,21 +88,17 @@ func CUDAZipWith(a *op.Args, name string, first, second int, number float64) (*o
 	}
 	out := a.Out[0].Shape
 	x, y := a.In[first].Shape, a.In[second].Shape
-	args := pointwise{n: out.Size(), s: number}
-	if x.Size() != args.n || y.Size() != args.n {
+	m := cuda.NewMap(name, t, out.Size())
+	m.S = number
+	if x.Size() != out.Size() || y.Size() != out.Size() {
 		w, ok := cuda.NewWalk(out, loop.Broadcast(x, out), loop.Broadcast(y, out))
 		if !ok {
 			return nil, op.ErrUnsupported
 		}
-		if !w.Linear() {
-			args.axes = w.Fill(&args.dim, &args.sa, &args.sb)
-		}
+		m.Broadcast(w)
 	}
-	f := cuda.Func("pointwise", name, t)
 	k, err := OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		args := args
-		args.out, args.a, args.b = c.Out[0].Data, c.In[first].Data, c.In[second].Data
-		return cuda.LaunchWith(q, f, q.Each(args.n), &args)
+		return m.Run(q, c.Out[0].Data, c.In[first].Data, c.In[second].Data)
 	})
 	k.Elem = Elem{Name: name, S: number, operands: 2, first: first, second: second}
 	return k, err

@@ -3,6 +3,7 @@
 package random_test
 
 import (
+	"fmt"
 	"testing"
 
 	_ "gomx/device/cuda"
@@ -21,6 +22,14 @@ func TestCUDAMany(t *testing.T) {
 		optest.Run(t, random.Gamma.Op, optest.Case{Params: random.GammaParams{Alpha: op.Some(m),
 			Beta: op.Some(2.0), Shape: []int{700}}, Seed: seed})
 	}
-	optest.Run(t, random.Shuffle.Op, optest.Case{In: []op.Tensor{optest.Random(1, 0, 1, 900, 2)},
-		Seed: seed})
+}
+
+// TestCUDAShuffle wants the order that the processor draws, for few and many rows.
+func TestCUDAShuffle(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7, 8, 9, 50, 900, 20_000} {
+		for key := range uint64(3) {
+			optest.Run(t, random.Shuffle.Op, optest.Case{Name: fmt.Sprint(n, " rows"),
+				In: []op.Tensor{optest.Range(n, 2)}, Seed: op.Seed{Key: key, Counter: 1 << 33}})
+		}
+	}
 }

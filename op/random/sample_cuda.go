@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"gomx/device/cuda"
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/attach"
 )
@@ -78,10 +79,10 @@ type (
 		key, counter          uint64
 	}
 	shuffleArgs struct {
-		out, in        attach.Any
-		order, partner unsafe.Pointer
-		n, run         int
-		key, counter   uint64
+		out, in                       attach.Any
+		order, partner, first, sorted unsafe.Pointer
+		n, run                        int
+		key, counter                  uint64
 	}
 )
 
@@ -91,19 +92,30 @@ func shuffleCUDA(p op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDAMove[op.NoParams]()(p, a)
 	}
 	fixed := shuffleArgs{n: s[0], run: s.Size() / s[0]}
-	return attach.OnQueue(2*8*fixed.n, func(q *cuda.Queue, c *op.Call) error {
+	steps := attach.Order{Lanes: 1, N: s[0], Step: 1, Ascend: true}
+	return attach.OnQueue(3*8*fixed.n+steps.Scratch(), func(q *cuda.Queue, c *op.Call) error {
 		k := fixed
 		k.out, k.in, k.key, k.counter = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), c.Seed.Key,
 			c.Seed.Counter
 		k.order, k.partner = c.Scratch, unsafe.Add(c.Scratch, 8*k.n)
-		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_partners"), q.Each(k.n),
-			&k); err != nil {
+		k.first = unsafe.Add(k.partner, 8*k.n)
+		launch := func(name string, n int) error {
+			return cuda.LaunchWith(q, attach.AnyFunc("draw", name), q.Each(n), &k)
+		}
+		if err := launch("shuffle_partners", k.n); err != nil {
 			return err
 		}
-		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_order"),
-			cuda.Grid{X: 1, Y: 1, Threads: 1}, &k); err != nil {
+		var err error
+		if k.sorted, err = steps.Run(q, attach.Any{Data: k.partner, Type: cuda.Code(dtype.Int64)},
+			unsafe.Add(k.first, 8*k.n)); err != nil {
 			return err
 		}
-		return cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_rows"), q.Each(k.n*k.run), &k)
+		if err := launch("shuffle_first", k.n); err != nil {
+			return err
+		}
+		if err := launch("shuffle_order", k.n); err != nil {
+			return err
+		}
+		return launch("shuffle_rows", k.n*k.run)
 	})
 }

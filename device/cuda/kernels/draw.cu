@@ -139,19 +139,41 @@ KERNEL(classes_grad, Classes) { /* out: of the probabilities; logs: the numbers 
 	}
 }
 
-// A random order by the method of Fisher and Yates: all threads draw the partners, then one thread
-// exchanges.
+// A random order by the method of Fisher and Yates, the same as on the processor. Step i moves the
+// entry at its partner, a place up to i, to place i, and puts i at the partner. All steps are done
+// at once: sorted holds the steps sorted by partner, and first the first step after step p that
+// takes the entry at place p away, 0 for none.
 struct Shuffle {
 	Any out, in;
-	Int *order, *partner;
+	Int *order, *partner, *first;
+	const Int *sorted;
 	Int n, run;
 	uint64_t key, counter;
 };
 KERNEL(shuffle_partners, Shuffle) {
-	EACH(i, k.n) k.partner[i] = (Int)(long_word(k.key, k.counter, i) % (uint64_t)(i + 1));
+	EACH(i, k.n) {
+		k.partner[i] = (Int)(long_word(k.key, k.counter, i) % (uint64_t)(i + 1));
+		k.first[i] = 0;
+	}
 }
-KERNEL(shuffle_order, Shuffle) {
-	for (Int i = 0; i < k.n; i++) k.order[i] = k.order[k.partner[i]], k.order[k.partner[i]] = i;
+// The step after the one of rank r that has the same partner, 0 for none.
+__device__ inline Int next_step(const Shuffle &k, Int r) {
+	if (r + 1 == k.n || k.partner[k.sorted[r + 1]] != k.partner[k.sorted[r]]) return 0;
+	return k.sorted[r + 1];
+}
+KERNEL(shuffle_first, Shuffle) {
+	EACH(r, k.n) {
+		Int step = k.sorted[r], p = k.partner[step];
+		if (r > 0 && k.partner[k.sorted[r - 1]] == p) continue;
+		k.first[p] = step > p ? step : next_step(k, r);
+	}
+}
+KERNEL(shuffle_order, Shuffle) { /* an entry moves about log(n) times at most */
+	EACH(r, k.n) {
+		Int entry = k.sorted[r], place = k.partner[entry];
+		for (Int step = next_step(k, r); step > 0; step = k.first[step]) place = step;
+		k.order[place] = entry;
+	}
 }
 KERNEL(shuffle_rows, Shuffle) {
 	EACH(t, k.n * k.run) k.out.copy(t, k.in, k.order[t / k.run] * k.run + t % k.run);

@@ -6,7 +6,10 @@ struct Map {
 	const T *a, *b;
 	Int n;
 	double s, t;
-	Int nd, dim[AXES], sa[AXES], sb[AXES];
+	Int way_out, way_a, way_b; // ELEMENTS, WORDS or REPEATED
+	Int nd, dim[AXES];
+	Int by[AXES]; // divisors for quotient that stand for dim
+	Int sa[AXES], sb[AXES];
 };
 
 // Floating-point remainder with the sign of b; 0 if b is 0.
@@ -92,41 +95,110 @@ static __device__ __noinline__ double gx_gamma(double x) {
 static __device__ __noinline__ double gx_lgamma(double x) { return lgamma(x); }
 static __device__ __noinline__ A gx_hypot(A x, A y) { return (A)hypot((double)x, (double)y); }
 
-// Loops over long expressions are not unrolled, because that slows the compiler down and gains
-// nothing.
-#define LOOP EACH
+// SHORT and LONG expressions: loops over long ones are not unrolled, because that slows the
+// compiler down and gains nothing.
+#define SHORT WORD
+#define LONG 1
+#define LENGTH SHORT
 #define MAP(name, value) \
-	KERNEL(name, Map) { \
-		const A s = (A)k.s, t = (A)k.t; \
-		(void)s, (void)t; \
-		LOOP(i, k.n) { \
-			const A x = get(k.a, i); \
-			put(k.out, i, (A)(value)); \
-		} \
-	}
-
+	struct of_##name { \
+		__device__ A operator()(A x, A, A s, A t) const { return (A)(value); } \
+	}; \
+	KERNEL(name, Map) { each_word<of_##name, 1, LENGTH>(k); }
 #define ZIP(name, value) \
-	KERNEL(name, Map) { \
-		const A s = (A)k.s, t = (A)k.t; \
-		(void)s, (void)t; \
-		if (k.nd == 0) { \
-			LOOP(i, k.n) { \
-				const A x = get(k.a, i), y = get(k.b, i); \
-				put(k.out, i, (A)(value)); \
-			} \
-			return; \
-		} \
-		LOOP(i, k.n) { \
-			Int rest = i, ia = 0, ib = 0; \
-			_Pragma("unroll 1") for (int d = (int)k.nd - 1; d >= 0; d--) { \
-				Int at = rest % k.dim[d]; \
-				rest /= k.dim[d]; \
-				ia += at * k.sa[d], ib += at * k.sb[d]; \
-			} \
-			const A x = get(k.a, ia), y = get(k.b, ib); \
-			put(k.out, i, (A)(value)); \
-		} \
+	struct of_##name { \
+		__device__ A operator()(A x, A y, A s, A t) const { return (A)(value); } \
+	}; \
+	KERNEL(name, Map) { each_word<of_##name, 2, LENGTH>(k); }
+
+// Each thread treats a word of eight bytes, WORD elements, at a time.
+const int WORD = 8 / (int)sizeof(T), BITS = 8 * (int)sizeof(T);
+// The ways to read and write the elements of a word: one by one; at once, if the address is a
+// multiple of eight bytes; one element for all.
+enum { ELEMENTS, WORDS, REPEATED };
+
+template <int size> struct Bits;
+template <> struct Bits<1> { typedef uint8_t type; };
+template <> struct Bits<2> { typedef uint16_t type; };
+template <> struct Bits<4> { typedef uint32_t type; };
+template <> struct Bits<8> { typedef uint64_t type; };
+union Lane {
+	Bits<sizeof(T)>::type bits;
+	T value;
+};
+__device__ inline A lane(uint64_t word, int j) {
+	Lane l;
+	l.bits = (Bits<sizeof(T)>::type)(word >> BITS * j);
+	return get(&l.value, 0);
+}
+__device__ inline uint64_t bits(const T *p, int j) {
+	return (uint64_t)*(const Bits<sizeof(T)>::type *)p << BITS * j;
+}
+// fetch reads the first m elements of a word.
+__device__ inline uint64_t fetch(const T *p, int m, Int way) {
+	if (way == WORDS && m == WORD) return *(const uint64_t *)p;
+	if (way == REPEATED) return bits(p, 0) * (~(uint64_t)0 / (~(uint64_t)0 >> (64 - BITS)));
+	uint64_t word = 0;
+	_Pragma("unroll 1") for (int j = 0; j < m; j++) word |= bits(p + j, j);
+	return word;
+}
+__device__ inline void store(T *p, int m, Int way, uint64_t word) {
+	if (way == WORDS && m == WORD) {
+		*(uint64_t *)p = word;
+		return;
 	}
+	_Pragma("unroll 1") for (int j = 0; j < m; j++)
+		((Bits<sizeof(T)>::type *)p)[j] = (Bits<sizeof(T)>::type)(word >> BITS * j);
+}
+
+// quotient divides i < 2^31 by the number d for which by is m + 2^32·s: 2^s is the least power of
+// two not below d, and m is 1 more than 2^32·(2^s - d)/d, rounded down (Granlund and Montgomery,
+// 1994).
+__device__ inline uint32_t quotient(uint32_t i, Int by) {
+	return ((uint32_t)((uint64_t)i * (uint32_t)by >> 32) + i) >> (int)(by >> 32);
+}
+// place finds the elements of the operands that element i of the output needs.
+__device__ inline void place(const Map &k, Int i, Int &a, Int &b) {
+	a = b = 0;
+	if (k.n >= (Int)1 << 31) {
+		a = at(i, k.nd, k.dim, k.sa), b = at(i, k.nd, k.dim, k.sb);
+		return;
+	}
+	uint32_t rest = (uint32_t)i, ia = 0, ib = 0;
+	_Pragma("unroll 1") for (int d = (int)k.nd - 1; d > 0; d--) {
+		uint32_t q = quotient(rest, k.by[d]), at = rest - q * (uint32_t)k.dim[d];
+		ia += at * (uint32_t)k.sa[d], ib += at * (uint32_t)k.sb[d];
+		rest = q;
+	}
+	a = ia + rest * (uint32_t)k.sa[0], b = ib + rest * (uint32_t)k.sb[0];
+}
+
+template <class F, int operands, int unrolled> __device__ inline void each_word(const Map &k) {
+	const A s = (A)k.s, t = (A)k.t;
+	const F f;
+	_Pragma("unroll 1") EACH(w, (k.n + WORD - 1) / WORD) {
+		const Int i = w * WORD;
+		const int m = k.n - i < WORD ? (int)(k.n - i) : WORD;
+		uint64_t a = 0, b = 0, out = 0;
+		Int ia = i, ib = i;
+		if (operands == 2 && k.nd > 0) place(k, i, ia, ib);
+		if (operands == 1 || k.nd == 0 || (k.way_a != ELEMENTS && k.way_b != ELEMENTS)) {
+			a = fetch(k.a + ia, m, k.way_a);
+			if (operands == 2) b = fetch(k.b + ib, m, k.way_b);
+		} else
+			_Pragma("unroll 1") for (int j = 0; j < m; j++) {
+				if (j > 0) place(k, i + j, ia, ib);
+				a |= bits(k.a + ia, j), b |= bits(k.b + ib, j);
+			}
+#pragma unroll (unrolled)
+		for (int j = 0; j < WORD; j++) {
+			Lane l;
+			put(&l.value, 0, f(lane(a, j), lane(b, j), s, t));
+			out |= (uint64_t)l.bits << BITS * j;
+		}
+		store(k.out + i, m, k.way_out, out);
+	}
+}
 
 MAP(copy, x)
 MAP(abs, gx_abs(x))
@@ -174,8 +246,8 @@ ZIP(lor, x != 0 || y != 0)
 ZIP(lxor, (x != 0) != (y != 0))
 
 #if GX_FLOATS
-#undef LOOP
-#define LOOP _Pragma("unroll 1") EACH
+#undef LENGTH
+#define LENGTH LONG
 MAP(reciprocal, (A)1 / x)
 MAP(sqrt, gx_sqrt(x))
 MAP(rsqrt, (A)1 / gx_sqrt(x))
