@@ -216,23 +216,55 @@ func (w *chainWriter) position(r ChainInput, i int, e string) string {
 	return fmt.Sprintf("again(%s, k.each[%d], k.size[%d])", e, i, i)
 }
 
+// The ways in which a pack of elements of the output reads an input.
+const (
+	packWhole  = iota // a pack of its own
+	packRow           // a pack that other packs read too
+	packOne           // one element for all
+	packSingly        // each element for itself
+)
+
+// way returns the way to read an input; packs do not cross the ends of its runs.
+func (w *chainWriter) way(r ChainInput) int {
+	switch {
+	case r.Size == 0:
+		return packWhole
+	case r.Size == 1 || r.Each%w.lanes == 0 && r.Each > 0:
+		return packOne
+	case r.Each <= 1 && r.Size%w.lanes == 0:
+		return packRow
+	}
+	return packSingly
+}
+
 // packs writes the kernel in which each thread reads and writes at least 16 bytes at once.
 func (w *chainWriter) packs() {
 	w.line("KERNEL(chain, Chain) {\n\tconst Int packs = k.n / %d;\n\tEACH(p, packs) {\n\t\tA "+
 		"in[%d][%d], out[%d][%d];", w.lanes, w.lanes, max(len(w.in), 1), w.lanes, len(w.outs))
+	first := fmt.Sprintf("p * %d", w.lanes)
 	for i, r := range w.in {
-		if r.Size == 0 {
-			w.line("\t\tconst Pack<%s> a%d = ((const Pack<%s> *)k.in[%d])[p];", w.of(i), i, w.of(i),
-				i)
+		t := w.of(i)
+		switch w.way(r) {
+		case packWhole:
+			w.line("\t\tconst Pack<%s> a%d = ((const Pack<%s> *)k.in[%d])[p];", t, i, t, i)
+		case packRow:
+			w.line("\t\tconst Pack<%s> a%d = ((const Pack<%s> *)k.in[%d])[again(%s, 1, k.size[%d]) "+
+				"/ %d];", t, i, t, i, first, i, w.lanes)
+		case packOne:
+			w.line("\t\tconst A a%d = get((const %s *)k.in[%d], %s);", i, t, i,
+				w.position(r, i, first))
 		}
 	}
 	w.line("#pragma unroll\n\t\tfor (int j = 0; j < %d; j++) {", w.lanes)
 	for i, r := range w.in {
-		if r.Size == 0 {
+		switch w.way(r) {
+		case packWhole, packRow:
 			w.line("\t\t\tin[j][%d] = get(a%d.v, j);", i, i)
-		} else {
+		case packOne:
+			w.line("\t\t\tin[j][%d] = a%d;", i, i)
+		default:
 			w.line("\t\t\tin[j][%d] = get((const %s *)k.in[%d], %s);", i, w.of(i), i,
-				w.position(r, i, fmt.Sprintf("p * %d + j", w.lanes)))
+				w.position(r, i, first+" + j"))
 		}
 	}
 	w.line("\t\t\telement(k, in[j], out[j]);\n\t\t}")

@@ -3,6 +3,7 @@
 package attach
 
 import (
+	"fmt"
 	"unsafe"
 
 	"gomx/device/cuda"
@@ -234,10 +235,20 @@ func CUDAFill[P any](value func(P) float64) op.Prepare[P] {
 
 // CUDACast prepares a conversion of input 0 to the type of output 0.
 func CUDACast(a *op.Args) (*op.Prepared, error) {
-	f := cuda.Func("fill", "cast", dtype.Unknown)
-	n, to, from := a.Out[0].Shape.Size(), cuda.Code(a.Out[0].DType), cuda.Code(a.In[0].DType)
+	n, from, to := a.Out[0].Shape.Size(), a.In[0].DType, a.Out[0].DType
+	name, threads := "cast", n
+	if narrowFloat(from) && narrowFloat(to) && from != to {
+		name = fmt.Sprintf("cast_%d_%d", cuda.Code(from), cuda.Code(to))
+		threads = (n + 7) / 8
+	}
+	f := cuda.Func("fill", name, dtype.Unknown)
 	return OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.I(to),
-			cuda.I(from), cuda.I(n))
+		return q.Launch(f, q.Each(threads), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data),
+			cuda.I(cuda.Code(to)), cuda.I(cuda.Code(from)), cuda.I(n))
 	})
+}
+
+// narrowFloat reports whether t is a floating-point type of up to 32 bits.
+func narrowFloat(t dtype.Type) bool {
+	return t == dtype.Float32 || t == dtype.Float16 || t == dtype.BFloat16
 }
