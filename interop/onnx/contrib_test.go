@@ -257,6 +257,47 @@ func TestMultiHeadAttention(t *testing.T) {
 	near(t, "attention", b.run(t)[0], h.attend(v[0], v[1], v[2]))
 }
 
+// TestPastKeys attends with keys and values of a past: query i reads them and those up to its own.
+func TestPastKeys(t *testing.T) {
+	r := rand.New(rand.NewPCG(48, 0))
+	f := func(shape ...int) *nd.Array { return random(r, dtype.Float32, -1, 1, shape...) }
+	const n, queries, past, size = 2, 2, 3, 2
+	const width, keys = 2 * size, past + queries
+	b := contrib(t, "MultiHeadAttention", []string{"q", "k", "v", "", "", "", "pk", "pv"},
+		[]string{"y", "nk", "nv"}, attrs{"num_heads": 2, "unidirectional": 1},
+		map[string]*nd.Array{"q": f(n, queries, width), "k": f(n, queries, width),
+			"v": f(n, queries, width), "pk": f(n, 2, past, size), "pv": f(n, 2, past, size)})
+	b.outs = []string{"y", "nk", "nv"}
+	v := b.floats(t, "q", "k", "v", "pk", "pv")
+	var all [2][]float64 // (n, keys, width)
+	for i := range all {
+		for at := range n * keys * width {
+			sample, key, head, d := at/(keys*width), at/width%keys, at/size%2, at%size
+			if key < past {
+				all[i] = append(all[i], v[3+i][((sample*2+head)*past+key)*size+d])
+			} else {
+				all[i] = append(all[i], v[1+i][(sample*queries+key-past)*width+at%width])
+			}
+		}
+	}
+	h := heads{n, queries, keys, 2, size, func(_, _, query, key int) float64 {
+		if key > past+query {
+			return math.Inf(-1)
+		}
+		return 0
+	}}
+	got := b.run(t)
+	near(t, "attention", got[0], h.attend(v[0], all[0], all[1]))
+	for i, have := range got[1:] {
+		var want []float64 // (n, heads, keys, size)
+		for at := range have {
+			sample, head, key, d := at/(2*keys*size), at/(keys*size)%2, at/size%keys, at%size
+			want = append(want, all[i][(sample*keys+key)*width+head*size+d])
+		}
+		near(t, "present", have, want)
+	}
+}
+
 func TestFusedLayers(t *testing.T) {
 	r := rand.New(rand.NewPCG(47, 0))
 	f := func(shape ...int) *nd.Array { return random(r, dtype.Float32, -1, 1, shape...) }

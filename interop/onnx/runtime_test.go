@@ -67,6 +67,26 @@ func TestRuntimeQDQ(t *testing.T) {
 	}
 }
 
+// TestRuntimeHeads imports Attention and MultiHeadAttention of the domain com.microsoft with past and
+// present states and every kind of mask, and compares with ONNX Runtime's outputs.
+func TestRuntimeHeads(t *testing.T) {
+	if *python == "" {
+		t.Skip("wants an interpreter: -python PYTHON, or make onnx PYTHON=python3")
+	}
+	dir := t.TempDir()
+	text, err := exec.Command(*python, "testdata/make_heads.py", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	cases, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(cases) != 24 {
+		t.Fatalf("%d models (%v), want 24", len(cases), err)
+	}
+	for _, path := range cases {
+		t.Run(filepath.Base(path), func(t *testing.T) { beside(t, path) })
+	}
+}
+
 // TestRuntimeAttention imports attention that torch has exported in the forms of its own modules and
 // of Hugging Face's models: each layer becomes one operator, with ONNX Runtime's numbers.
 func TestRuntimeAttention(t *testing.T) {
@@ -97,14 +117,25 @@ func TestRuntimeAttention(t *testing.T) {
 
 // attentionCase imports one model, in whose name the number of layers comes first.
 func attentionCase(t *testing.T, path string) {
+	m, values := beside(t, path)
+	layers, _, _ := strings.Cut(filepath.Base(path), "-")
+	if found := attentions(t, m.Symbol, values); fmt.Sprint(found) != layers {
+		t.Errorf("%d operators of attention, want %s", found, layers)
+	}
+}
+
+// beside imports one model and compares its outputs with those in its folder. It returns the model
+// and the values of its arguments.
+func beside(t *testing.T, path string) (*onnx.Model, map[string]*nd.Array) {
+	t.Helper()
 	set := filepath.Join(path, "test_data_set_0")
 	in, err := readTensors(set, "input")
 	if err != nil {
 		t.Fatal(err)
 	}
 	out, err := readTensors(set, "output")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(out) == 0 {
+		t.Fatalf("%d outputs: %v", len(out), err)
 	}
 	f, err := onnx.Open(filepath.Join(path, "model.onnx"))
 	if err != nil {
@@ -118,19 +149,21 @@ func attentionCase(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers, _, _ := strings.Cut(filepath.Base(path), "-")
-	found := attentions(t, m.Symbol, m.Values(values))
-	if fmt.Sprint(found) != layers {
-		t.Errorf("%d operators of attention, want %s", found, layers)
-	}
-	got := evaluate(t, m.Symbol, m.Values(values))[0]
-	want, err := numbers(out[0].array)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range want {
-		if d := math.Abs(got[i] - want[i]); !(d <= 1e-5*max(1, math.Abs(want[i]))) {
-			t.Fatalf("got %g at element %d, want %g", got[i], i, want[i])
+	values = m.Values(values)
+	got := evaluate(t, m.Symbol, values)
+	for k := range out {
+		want, err := numbers(out[k].array)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got[k]) != len(want) || !m.Outputs[k].Shape.Equal(out[k].shape) {
+			t.Fatalf("output %d of shape %v, want %v", k, m.Outputs[k].Shape, out[k].shape)
+		}
+		for i, w := range want {
+			if d := math.Abs(got[k][i] - w); !(d <= 1e-5*max(1, math.Abs(w))) {
+				t.Fatalf("output %d: got %g at element %d, want %g", k, got[k][i], i, w)
+			}
 		}
 	}
+	return m, values
 }
