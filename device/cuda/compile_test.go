@@ -5,10 +5,13 @@ package cuda_test
 import (
 	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"gomx/device/cuda"
 	"gomx/dtype"
@@ -77,10 +80,51 @@ func each(t *testing.T, compile func(u cuda.Unit, arch int) error) {
 	fmt.Printf("NVRTC %s: %d units for compute capabilities %s\n", version, len(units), *archs)
 }
 
+// everyFunction returns chains for n numbers that together have every pointwise function.
+func everyFunction(t *testing.T, dt dtype.Type, n int) (list []*cuda.Chain) {
+	t.Helper()
+	functions := cuda.Expressions()
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(functions)), cuda.ChainSteps) {
+		var steps []cuda.ChainStep
+		for i, name := range names {
+			steps = append(steps, cuda.ChainStep{Name: name, S: 0.5, T: 0.25, Type: dt,
+				Args: []int{max(1, i), 0}[:functions[name].Operands]})
+		}
+		c, ok := cuda.NewChain(n, []cuda.ChainInput{{Type: dt}, {Type: dt}}, steps,
+			[]int{1 + len(steps)})
+		if !ok {
+			t.Fatalf("no chain of %q for %v", names, dt)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// TestChainFunctions runs chains that together have every pointwise function.
+func TestChainFunctions(t *testing.T) {
+	need(t)
+	const n = 24
+	q, a, b, out := queue(t, 0), alloc(t, 0, 4*n), alloc(t, 0, 4*n), alloc(t, 0, 4*n)
+	ones := slices.Repeat([]float32{1}, n)
+	a.CopyIn(0, bytesOf(ones))
+	b.CopyIn(0, bytesOf(ones))
+	for _, c := range everyFunction(t, dtype.Float32, n) {
+		if err := c.Run(q, []unsafe.Pointer{out.Ptr}, []unsafe.Pointer{a.Ptr, b.Ptr}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.Sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // chains returns generated units: chains of several element types, with broadcast inputs and
-// without.
+// without, and of every function.
 func chains(t *testing.T) (units []cuda.Unit) {
 	t.Helper()
+	for _, c := range everyFunction(t, dtype.BFloat16, 1<<20) {
+		units = append(units, c.Unit())
+	}
 	for _, dt := range cuda.Floats() {
 		for _, n := range []int{1 << 20, 1 << 33} {
 			c, ok := cuda.NewChain(n, []cuda.ChainInput{{Type: dt}, {Each: 4, Size: 8, Type: dt},

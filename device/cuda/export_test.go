@@ -89,3 +89,6 @@ func RawAlloc(id, bytes int) (p unsafe.Pointer, free func(), err error) {
 
 // Divisor returns the number for which quotient in kernels/pointwise.cu divides by d.
 func Divisor(d int) int { return divisor(d) }
+
+// Expressions returns the expressions of kernels/pointwise.cu by name.
+func Expressions() map[string]Expression { return expressions() }

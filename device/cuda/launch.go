@@ -189,11 +189,17 @@ var expressions = sync.OnceValue(func() map[string]Expression {
 	}
 	list := map[string]Expression{}
 	only := false
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
 		only = only || line == "#if GX_FLOATS" && len(list) > 0
 		for n, macro := range []string{"MAP(", "ZIP("} {
 			if rest, ok := strings.CutPrefix(line, macro); ok {
+				for _, more := range lines[i+1:] { // lines that go on are indented
+					if !strings.HasPrefix(more, "\t") {
+						break
+					}
+					rest += " " + strings.TrimSpace(more)
+				}
 				name, value, _ := strings.Cut(rest, ", ")
 				list[name] = Expression{strings.TrimSuffix(value, ")"), n + 1, only}
 			}
