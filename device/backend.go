@@ -34,9 +34,10 @@ type kind struct {
 // registry holds the kinds. mu guards registration; once sealed is set only the pools change,
 // atomically.
 var registry struct {
-	mu     sync.Mutex
-	sealed atomic.Bool
-	kinds  [len(kindNames)]kind
+	mu      sync.Mutex
+	sealed  atomic.Bool
+	kinds   [len(kindNames)]kind
+	joiners [len(kindNames)]Joiner
 }
 
 // maxDevices bounds the number of devices of one kind.

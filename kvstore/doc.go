@@ -8,7 +8,8 @@
 //
 // # Stores
 //
-//   - local adds up gradients on the processor, device where the values are.
+//   - local adds up gradients on the processor, device where the values are. On several GPUs device
+//     uses NCCL where the machine has it (package joint), otherwise copies between two at a time.
 //   - dist_sync waits, key by key, for the gradients of all workers, adds them up in the order of the
 //     workers' ranks, whenever they arrive, and lets every worker go on with the result: a run repeats
 //     bit for bit. dist_device_sync is the same.

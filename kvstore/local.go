@@ -9,6 +9,7 @@ import (
 
 	"gomx/device"
 	"gomx/kvstore/compress"
+	"gomx/kvstore/joint"
 	"gomx/kvstore/rows"
 	"gomx/kvstore/touched"
 	nd "gomx/ndarray"
@@ -133,10 +134,44 @@ func (s *local) pull(key string, out []*nd.Array) error {
 	if err != nil {
 		return err
 	}
+	if k.made == nil {
+		out = k.spread(out)
+	}
 	for _, a := range out {
 		k.pull(key, a)
 	}
 	return nil
+}
+
+// spread copies the value to the first array on each other device, if these can work together, and
+// returns the remaining arrays.
+func (k *localKey) spread(out []*nd.Array) []*nd.Array {
+	if !joint.Can(out) {
+		return out
+	}
+	var others, rest []*nd.Array
+	for _, a := range out {
+		if a.Device() == k.value.Device() || firstOn(others, a.Device()) >= 0 {
+			rest = append(rest, a)
+		} else {
+			others = append(others, a)
+		}
+	}
+	if joint.Spread(k.value, others) {
+		return rest
+	}
+	return out
+}
+
+// sumToAll gives arrays, and the value, the sum of gradients, if there is one gradient and one array
+// on each device and the devices can work together.
+func (k *localKey) sumToAll(grads, out []*nd.Array) bool {
+	at := firstOn(grads, k.value.Device())
+	if k.made != nil || at < 0 || !joint.Sum(grads, out) {
+		return false
+	}
+	out[at].CopyInto(k.value)
+	return true
 }
 
 // pull starts to copy the whole value.
@@ -247,6 +282,15 @@ func (s *local) PushPull(key string, _ int, grads, out []*nd.Array) (err error) 
 	defer op.Recover(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.updater == nil && s.method.Kind == compress.None {
+		k, err := s.find(key, "Push", grads)
+		if err == nil {
+			err = fits(key, "Pull", k.value.Shape(), k.value.DType(), out)
+		}
+		if err != nil || k.sumToAll(grads, out) {
+			return err
+		}
+	}
 	if err := s.push(key, grads); err != nil {
 		return err
 	}

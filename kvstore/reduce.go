@@ -8,13 +8,15 @@ import (
 	"gomx/dtype"
 	"gomx/engine"
 	"gomx/kvstore/compress"
+	"gomx/kvstore/joint"
 	nd "gomx/ndarray"
 	"gomx/op/prim"
 )
 
 // reducer adds up the gradients of the devices of one process: first those that lie on one device,
-// then, in a tree of pairs, one sum per device. The order depends on the list alone, so results
-// repeat. Its arrays are made at the first use and serve every later one.
+// then one sum per device, jointly where the devices can (package joint), otherwise in a tree of
+// pairs, whose order depends on the list alone, so that results repeat. Its arrays are made at the
+// first use and serve every later one.
 type reducer struct {
 	spaces []*workspace // by position of a gradient in the list
 	keep   []*nd.Array  // all arrays that close closes: sums and staging copies
@@ -58,6 +60,11 @@ func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (
 	list, err := r.perDevice(list)
 	if err != nil {
 		return nil, err
+	}
+	if at := firstOn(list, dev); at >= 0 && joint.Can(list) {
+		if sum := r.room(&r.spaces[at].sum, list[at], dev); joint.SumTo(list, sum) {
+			return sum, nil
+		}
 	}
 	for step := 1; step < len(list); step *= 2 {
 		for i := 0; i+step < len(list); i += 2 * step {

@@ -3,6 +3,7 @@ package trainer
 import (
 	"errors"
 
+	"gomx/kvstore/joint"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
 )
@@ -154,6 +155,9 @@ func (t *Trainer) EndLimit() {
 
 // Spread copies the first array, a parameter on the first device, to the others.
 func Spread(copies []*nd.Array) {
+	if joint.Can(copies) && joint.Spread(copies[0], copies[1:]) {
+		return
+	}
 	for _, a := range copies[1:] {
 		copies[0].CopyInto(a)
 	}

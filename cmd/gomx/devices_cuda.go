@@ -7,6 +7,7 @@ import (
 
 	"gomx/device"
 	"gomx/device/cuda"
+	"gomx/device/cuda/nccl"
 )
 
 // addGPUs adds the GPUs and the libraries that were found.
@@ -26,6 +27,8 @@ func addGPUs(l *deviceList) error {
 	l.library("NVRTC", fmt.Sprint(v), err)
 	l.library("cuBLAS", "found", cuda.BLAS())
 	l.library("cuDNN", "found", cuda.DNN())
+	version, err := nccl.Version()
+	l.library("NCCL", version, err)
 	for _, missing := range cuda.DNNMissing() {
 		l.Notes = append(l.Notes, fmt.Sprint("cuDNN without ", missing))
 	}

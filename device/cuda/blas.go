@@ -24,7 +24,7 @@ var blasNames = []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"
 
 // theBlas opens cuBLAS at the first use. Without it kernels/product.cu computes products.
 var theBlas = sync.OnceValues(func() (*C.gcu_blas, error) {
-	lib, err := openLibrary("cuBLAS, which makes products of matrices fast,", blasNames)
+	lib, err := OpenLibrary("cuBLAS, which makes products of matrices fast,", blasNames)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ var ltNames = []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so
 // theLt opens cuBLASLt at the first use. Without it, kernels of their own add biases and sum up their
 // gradients.
 var theLt = sync.OnceValues(func() (*C.gcu_lt, error) {
-	lib, err := openLibrary("cuBLASLt, which adds biases to products,", ltNames)
+	lib, err := OpenLibrary("cuBLASLt, which adds biases to products,", ltNames)
 	if err != nil {
 		return nil, err
 	}

@@ -54,10 +54,13 @@ step() { printf 'cuda-check: %s (%d s)\n' "$*" $SECONDS; }
 step "the imitated driver"
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$CACHE/fake/libcuda.so.1" $fake/driver.cc -ldl -lpthread
 g++ -std=c++17 -O2 -shared -fPIC -DGX_PRELUDE="\"$PWD/$fake/host.h\"" -Wl,-soname,libnvrtc.so.12 -o "$CACHE/fake/libnvrtc.so.12" $fake/nvrtc.cc
-mkdir -p "$CACHE/fakeblas" "$CACHE/fakednn"
+mkdir -p "$CACHE/fakeblas" "$CACHE/fakednn" "$CACHE/fakenccl"
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcublas.so.12 -o "$CACHE/fakeblas/libcublas.so.12" $fake/blas.cc -ldl
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcublasLt.so.12 -o "$CACHE/fakeblas/libcublasLt.so.12" $fake/blaslt.cc -ldl
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcudnn.so.9 -o "$CACHE/fakednn/libcudnn.so.9" $fake/dnn*.cc -ldl
+g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libnccl.so.2 -o "$CACHE/fakenccl/libnccl.so.2" $fake/nccl.cc -ldl
+g++ -std=c++17 -O2 -o "$CACHE/bin/ncclcheck" $fake/ncclcheck.cc "$CACHE/fake/libcuda.so.1" "$CACHE/fakenccl/libnccl.so.2"
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakenccl" "$CACHE/bin/ncclcheck"
 
 if [ "${ONLY:-}" = imitation ]; then
 	fetch nvrtc nvidia-cuda-nvrtc-cu12==12.4.127 || echo "cuda-check: pip cannot fetch nvidia-cuda-nvrtc-cu12" >&2
@@ -82,7 +85,9 @@ fi
 
 step "the tests on the imitated driver"
 devices "$CACHE/fake" 'gpu(1): imitation'
+devices "$CACHE/fake:$CACHE/fakenccl" 'NCCL: 2.23.4'
 if [ -n "${QUICK:-}" ]; then
+	GX_FAKE_DEVICES=4 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakenccl" $GO test -tags cuda -count=1 -timeout 15m ./kvstore/joint
 	LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -skip 'TestCompile|Planted' ./device/cuda
 	LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./exec ./ndarray ./optimizer
 	step "passed, but for the tests that QUICK leaves out"
@@ -94,6 +99,8 @@ LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" $GO test -tags cuda
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m ./device/cuda/imitation
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./exec ./kvstore ./module ./ndarray ./optimizer
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run 'TestOps$|TestModels$' ./internal/conformance -device cuda -small
+GX_FAKE_DEVICES=4 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakenccl" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./kvstore ./kvstore/joint
+GX_FAKE_DEVICES=4 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakenccl" $GO test -tags cuda -count=1 -timeout 15m -run 'CUDAJoint|CUDAFitOver' ./module
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run 'Conv|Deconv|Pool|Norm|Soft|Layer|CUDALibrary' ./device/cuda ./op/nn ./op/loss ./op/prim
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDALibrary ./op/rnn ./exec

@@ -37,7 +37,7 @@ var oldest = [C.gcu_dnn_parts]int{C.gcu_dnn_recurrent: 8901}
 // theDNN opens cuDNN at the first use. Without it the kernels of this package and products compute
 // layers.
 var theDNN = sync.OnceValues(func() (*dnn, error) {
-	lib, err := openLibrary("cuDNN, which computes layers of networks,", dnnNames)
+	lib, err := OpenLibrary("cuDNN, which computes layers of networks,", dnnNames)
 	if err != nil {
 		return nil, err
 	}

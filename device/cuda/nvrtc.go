@@ -31,7 +31,7 @@ type compiler struct {
 var theCompiler = sync.OnceValues(openCompiler)
 
 func openCompiler() (*compiler, error) {
-	lib, err := openLibrary("the compiler NVRTC, which makes GPU code of kernels,", compilerNames)
+	lib, err := OpenLibrary("the compiler NVRTC, which makes GPU code of kernels,", compilerNames)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func openCompiler() (*compiler, error) {
 	return c, nil
 }
 
-// openLibrary opens the first file among names that exists. what names the library and its purpose
+// OpenLibrary opens the first file among names that exists. what names the library and its purpose
 // for the error, which lists the reason per file.
-func openLibrary(what string, names []string) (unsafe.Pointer, error) {
+func OpenLibrary(what string, names []string) (unsafe.Pointer, error) {
 	var reasons []string
 	for _, name := range names {
 		var why [512]C.char

@@ -54,6 +54,29 @@ func newQueue(g *gpu, kind device.QueueKind, s cu.Stream) *Queue {
 	return q
 }
 
+// OpenQueue makes a queue of device id that no lane of an engine uses.
+func OpenQueue(id int) (*Queue, error) {
+	g, err := open(id)
+	if err != nil {
+		return nil, err
+	}
+	var q *Queue
+	err = g.locked(func() error {
+		s, err := cu.MakeStream(cu.NonBlocking)
+		if err == nil {
+			q = newQueue(g, device.QueueBeside, s)
+		}
+		return err
+	})
+	return q, err
+}
+
+// Stream returns the driver's handle of the stream, for calls of libraries.
+func (q *Queue) Stream() unsafe.Pointer { return q.s }
+
+// Called counts a call of a library that has put work on q.
+func (q *Queue) Called(name string) { q.launched(ranCall, name) }
+
 // Device returns the device that the queue belongs to.
 func (q *Queue) Device() device.Device { return device.CUDA(q.gpu.id) }
 
@@ -168,6 +191,26 @@ func (g *gpu) reach(other *gpu) {
 			C.gcu_share_pool(C.int(g.id), C.int(other.id))
 		}
 	}
+}
+
+// OpenPeers enables direct copies between devices, as far as the machine supports them.
+func OpenPeers(ids []int) error {
+	list := make([]*gpu, len(ids))
+	for i, id := range ids {
+		g, err := open(id)
+		if err != nil {
+			return err
+		}
+		list[i] = g
+	}
+	for _, g := range list {
+		for _, other := range list {
+			if g != other {
+				g.reach(other)
+			}
+		}
+	}
+	return nil
 }
 
 // CopyIn puts a copy from the host on q, through pinned memory: the device copies one half while

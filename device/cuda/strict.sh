@@ -36,7 +36,7 @@ tests() { # arguments: package, arguments of its tests
 }
 
 ops=$(cd op && for d in */; do if ls "$d"*_cuda.go >/dev/null 2>&1 && ls "$d"*_test.go >/dev/null 2>&1; then echo "op/${d%/}"; fi; done)
-build device/cuda/imitation device/cuda $ops exec module ndarray optimizer kvstore internal/conformance
+build device/cuda/imitation device/cuda $ops exec module ndarray optimizer kvstore kvstore/joint internal/conformance
 # NVIDIA's compiler writes PTX for the imitation, which interprets it. Its folder has no other
 # compiler and no libraries of layers, so that our own kernels run.
 if [ -e "$CACHE/nvrtc/done" ] && [ -z "${NO_PTX:-}" ]; then
@@ -51,14 +51,14 @@ if [ -e "$CACHE/nvrtc/done" ] && [ -z "${NO_PTX:-}" ]; then
 	export XDG_CACHE_HOME="$CACHE/$kept"
 	printf 'cuda-strict: PTX of NVRTC passed in %d s\n' $((SECONDS - start))
 fi
-libraries="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn"
+libraries="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn:$CACHE/fakenccl"
 large=() # cases of many elements, which seeds after the first leave out
 for seed in $SEEDS; do
 	export GX_FAKE_SEED=$seed
 	start=$SECONDS
 	tests device/cuda -test.skip TestCompile
 	for p in $ops; do tests "$p" "${large[@]}"; done
-	for p in exec module ndarray optimizer kvstore; do tests "$p" -test.run CUDA; done
+	for p in exec module ndarray optimizer kvstore kvstore/joint; do tests "$p" -test.run CUDA; done
 	tests internal/conformance -test.run 'TestOps$|TestModels$' -device cuda -small
 	large=(-test.skip 'AttentionOfFewQueries|AttentionMask/.*/blocks')
 	printf 'cuda-strict: seed %s passed in %d s\n' "$seed" $((SECONDS - start))

@@ -14,7 +14,7 @@ trainer                                   optimizer and store: the way of gradie
 predict  monitor  pipeline  quantize  checkpoint/{safetensors,npy}      models in service; metrics and traces of jobs for other programs; stages of networks; networks with integers of 8 bits
 interop/onnx  interop/onnx/export         models of ONNX: symbols and parameters of their files, and back
 checkpoint  kvstore  rnn  runs  interop/onnx/internal/file
-kvstore/update  kvstore/touched  runs/tensorboard  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas
+kvstore/update  kvstore/touched  kvstore/joint  runs/tensorboard  interop/onnx/internal/onnxpb                            what changes values: optimizers on slices, sums, replicas, devices together
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd
@@ -28,7 +28,7 @@ op/attach                                 kernel attachments that several famili
 op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
 kvstore/transport/{mem,zmq,shm,bulk}  kvstore/ps/{sched,server,worker}  kvstore/spans  kvstore/view/etcd  kvstore/ring   transports; the machines of the protocols, pure
-device/cpu/narrow                         the products that a processor computes in bfloat16
+device/cpu/narrow device/cuda/nccl        the products that a processor computes in bfloat16; arrays that several GPUs add up
 device/cpu device/cpu/pure device/cuda device/cuda/imitation device/null  kvstore/ps/node  kvstore/rows   a place in a job; rows that exist from their first touch on
 kvstore/ps  kvstore/transport  kvstore/view   vocabulary of the protocol; the transport interface; where the scheduler's view is kept
 engine                                    drives engine/core with workers and lanes

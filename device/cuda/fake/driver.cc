@@ -61,11 +61,11 @@ CUresult cuDriverGetVersion(int *v) {
 	return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int *n) {
-	*n = devices;
+	*n = visible;
 	return CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice *d, int i) {
-	if (i < 0 || i >= devices) return CUDA_ERROR_INVALID_DEVICE;
+	if (i < 0 || i >= visible) return CUDA_ERROR_INVALID_DEVICE;
 	*d = i;
 	return CUDA_SUCCESS;
 }
@@ -105,7 +105,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned) {
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
-	if (d < 0 || d >= devices) return CUDA_ERROR_INVALID_DEVICE;
+	if (d < 0 || d >= visible) return CUDA_ERROR_INVALID_DEVICE;
 	*c = (CUcontext)&contexts[d];
 	return CUDA_SUCCESS;
 }
@@ -255,7 +255,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list, size
 	std::lock_guard<std::mutex> lock(peers_mu);
 	for (size_t i = 0; i < n; i++) {
 		int user = list[i].location.id;
-		if (user < 0 || user >= devices || list[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		if (user < 0 || user >= visible || list[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 			return CUDA_ERROR_INVALID_VALUE;
 		shared[owner][user] = list[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	}
@@ -421,6 +421,30 @@ void gx_fake_put(void *stream, void (*f)(const void *), const void *arg, size_t 
 	memcpy(copy.data(), arg, bytes);
 	executor().put(stream_of((CUstream)stream), [=] { f(copy.data()); });
 }
+// gx_fake_device returns the device of a stream, which is not the default stream.
+int gx_fake_device(void *stream) { return ((Stream *)stream)->ctx->device; }
+// gx_fake_mark marks the end of a stream, and gx_fake_wait lets another stream wait for a mark.
+void *gx_fake_mark(void *stream) {
+	return new std::shared_ptr<Mark>(executor().put_mark((Stream *)stream));
+}
+void gx_fake_wait(void *stream, void *mark) {
+	executor().put_wait((Stream *)stream, *(std::shared_ptr<Mark> *)mark);
+}
+void gx_fake_forget(void *mark) { delete (std::shared_ptr<Mark> *)mark; }
+// gx_fake_holds reports whether bytes from p on lie in one array of a device.
+int gx_fake_holds(int device, void *p, size_t bytes) {
+	int at = -1;
+	return within((uint64_t)p, bytes, &at) && at == device;
+}
+// gx_fake_opens reports whether the memory pool of device owner is open to device user.
+int gx_fake_opens(int owner, int user) {
+	std::lock_guard<std::mutex> lock(peers_mu);
+	return owner == user || shared[owner][user];
+}
+int gx_fake_visible() { return visible; }
+// gx_fake_count counts a call of an imitated library, and returns the error that it shall have.
+int gx_fake_count(const char *name) { return calls.count(name); }
+void gx_fake_report(const char *text) { report("%s", text); }
 // gx_fake_decode reports whether a text is PTX that the interpreter knows.
 int gx_fake_decode(const char *text) {
 	try {

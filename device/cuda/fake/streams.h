@@ -20,7 +20,7 @@ namespace {
 struct Context {
 	int device;
 };
-Context contexts[devices] = {{0}, {1}};
+Context contexts[devices] = {{0}, {1}, {2}, {3}};
 
 // A mark is one recording of an event: it is reached when the stream has executed it. All marks
 // share the executor's lock.
