@@ -26,7 +26,7 @@ func init() {
 	for _, family := range []rules{unaryRules, binaryRules, scalarRules, reduceRules, shapeRules,
 		moveRules, activationRules, matrixRules, normRules, convRules, poolRules, rnnRules,
 		indexRules, lossRules, attentionRules,
-		spatialRules, boxRules, quantRules} {
+		spatialRules, boxRules, quantRules, controlRules} {
 		for o, r := range family {
 			if table[o] != nil {
 				panic(fmt.Sprintf("onnx: two rules for operator %s", o.Name))
