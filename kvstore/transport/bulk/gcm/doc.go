@@ -1,6 +1,6 @@
-// Package gcm is AES-256-GCM at the rate of processors that encrypt four blocks with one
-// instruction (AVX-512 with VAES and VPCLMULQDQ). It is the algorithm of crypto/cipher, several
-// times as fast; on other processors it is crypto/cipher itself:
+// Package gcm is AES-256-GCM at the rate of processors that encrypt two or four blocks with one
+// instruction (VAES and VPCLMULQDQ with AVX2 or AVX-512). It is the algorithm of crypto/cipher, 1.8
+// or several times as fast; on other processors it is crypto/cipher itself:
 //
 //	a, err := gcm.New(key)
 //	sealed := a.Seal(nil, nonce, text, head)
@@ -12,6 +12,6 @@
 //
 // # Correctness
 //
-// The tests compare every length and alignment with crypto/cipher, and read the vectors of the
-// specification of GCM.
+// The tests of each form compare every length and alignment with crypto/cipher, and read the
+// vectors of the specification of GCM.
 package gcm

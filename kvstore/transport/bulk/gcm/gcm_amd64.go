@@ -10,9 +10,18 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// wide reports whether the processor and the system have the instructions.
-var wide = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &&
-	cpu.X86.HasAVX512VAES && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasAES
+// lanes512 reports whether the processor and the system have the instructions for registers of 512
+// bits, wide whether for those of 256.
+var (
+	lanes512 = wide && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL
+	wide     = cpu.X86.HasAVX2 && cpu.X86.HasAES && features()&(vaes|vpclmulqdq) == vaes|vpclmulqdq
+)
+
+// Bits of features.
+const (
+	vaes       = 1 << 9
+	vpclmulqdq = 1 << 10
+)
 
 // block is 16 bytes.
 type block [16]byte
@@ -211,17 +220,50 @@ func subWord(w uint32) uint32
 
 // ctr encrypts n bytes, a multiple of step and more than 0, by counter mode. The last 4 bytes of
 // counter are a little-endian number, which is big-endian in the encrypted blocks.
-//
-//go:noescape
-func ctr(keys *schedule, counter *block, dst, src *byte, n int)
+func ctr(keys *schedule, counter *block, dst, src *byte, n int) {
+	if lanes512 {
+		ctr512(keys, counter, dst, src, n)
+	} else {
+		ctr256(keys, counter, dst, src, n)
+	}
+}
 
 // ghash takes 16 blocks into a sum. The first one is multiplied by the first of 16 powers, and so
 // on.
-//
-//go:noescape
-func ghash(powers, sum, data *block)
+func ghash(powers, sum, data *block) {
+	if lanes512 {
+		ghash512(powers, sum, data)
+	} else {
+		ghash256(powers, sum, data)
+	}
+}
 
 // both does as ctr with n bytes, and as hash with n+step bytes.
-//
+func both(a *aead, counter, sum *block, dst, src, hashed *byte, n int) {
+	if lanes512 {
+		both512(a, counter, sum, dst, src, hashed, n)
+	} else {
+		both256(a, counter, sum, dst, src, hashed, n)
+	}
+}
+
+// features returns the bits of CPUID's leaf 7 in ECX.
+func features() (ecx uint32)
+
 //go:noescape
-func both(a *aead, counter, sum *block, dst, src, hashed *byte, n int)
+func ctr512(keys *schedule, counter *block, dst, src *byte, n int)
+
+//go:noescape
+func ctr256(keys *schedule, counter *block, dst, src *byte, n int)
+
+//go:noescape
+func ghash512(powers, sum, data *block)
+
+//go:noescape
+func ghash256(powers, sum, data *block)
+
+//go:noescape
+func both512(a *aead, counter, sum *block, dst, src, hashed *byte, n int)
+
+//go:noescape
+func both256(a *aead, counter, sum *block, dst, src, hashed *byte, n int)

@@ -1,8 +1,8 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The lanes of a register of 512 bits are 4 blocks. Z16 to Z30 hold the 15 round keys in ctr and
-// both.
+// The lanes of a register of 512 bits are 4 blocks. Z16 to Z30 hold the 15 round keys in
+// ctr512 and both512.
 
 DATA lanes<>+0x00(SB)/8, $0
 DATA lanes<>+0x08(SB)/8, $0
@@ -106,8 +106,8 @@ TEXT ·subWord(SB), NOSPLIT, $0-12
 	ADDQ $256, SI \
 	ADDQ $256, DI
 
-// func ctr(keys *schedule, counter *block, dst, src *byte, n int)
-TEXT ·ctr(SB), NOSPLIT, $0-40
+// func ctr512(keys *schedule, counter *block, dst, src *byte, n int)
+TEXT ·ctr512(SB), NOSPLIT, $0-40
 	MOVQ keys+0(FP), AX
 	MOVQ counter+8(FP), BX
 	MOVQ dst+16(FP), DI
@@ -203,8 +203,8 @@ blocks:
 	VEXTRACTI128 $1, Y6, X9 \
 	VPXOR X9, X6, X6
 
-// func ghash(powers, sum, data *block)
-TEXT ·ghash(SB), NOSPLIT, $0-24
+// func ghash512(powers, sum, data *block)
+TEXT ·ghash512(SB), NOSPLIT, $0-24
 	MOVQ powers+0(FP), R9
 	MOVQ sum+8(FP), DX
 	MOVQ data+16(FP), R8
@@ -216,14 +216,14 @@ TEXT ·ghash(SB), NOSPLIT, $0-24
 	VZEROUPPER
 	RET
 
-// func both(a *aead, counter, sum *block, dst, src, hashed *byte, n int)
+// func both512(a *aead, counter, sum *block, dst, src, hashed *byte, n int)
 //
 // Each lane sums every fourth block. Before the last 16 blocks all lanes multiply by the powers 16,
 // 12, 8 and 4; then lane l multiplies by the powers 16-l, 12-l, 8-l and 4-l.
 //
 // The rounds of AES and the products take turns: alone each of them leaves units of the processor
 // without work. The hashed text is read before the same place of dst is written.
-TEXT ·both(SB), NOSPLIT, $0-56
+TEXT ·both512(SB), NOSPLIT, $0-56
 	MOVQ a+0(FP), AX
 	LEAQ aead_powers(AX), R9
 	MOVQ counter+8(FP), BX

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -45,6 +46,21 @@ func (r random) bytes(n int) []byte {
 		b[i] = byte(r.Uint32())
 	}
 	return b
+}
+
+// TestMain runs the tests with each form of the arithmetic.
+func TestMain(m *testing.M) {
+	code := 0
+	forms := gcm.Forms()
+	if len(forms) == 0 {
+		code = m.Run()
+	}
+	for name, use := range forms {
+		fmt.Println(name)
+		use()
+		code = max(code, m.Run())
+	}
+	os.Exit(code)
 }
 
 // TestVectors are test cases 13, 14 and 16 of the specification of GCM.
