@@ -23,7 +23,7 @@ func TestUnderAnotherModulePath(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		copyRenamed(t, filepath.Join("..", name), filepath.Join(dir, name))
 	}
-	for _, pkg := range []string{"engine", "engine/core", "device", "device/null",
+	for _, pkg := range []string{"dtype", "engine", "engine/core", "device", "device/null",
 		"launch/profile"} {
 		files, err := filepath.Glob(filepath.Join("..", pkg, "*"))
 		if err != nil {
