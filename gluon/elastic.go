@@ -84,7 +84,7 @@ type Elastic struct {
 	group    kvstore.Group
 	rank     int    // in the job
 	marked   uint64 // steps at the last Commit
-	begun    uint64 // steps that the group had made when it became what it was at the beginning
+	begun    uint64 // steps before the last change of the group that NewElastic has found
 }
 
 // elasticState is the state of a loop after a step.
@@ -304,8 +304,7 @@ func (e *Elastic) shareFrom(from int) error {
 	return e.data.ShareRest(part, len(e.group.Ranks), from)
 }
 
-// start returns the steps before the present share of the data when the loop began: those of other
-// groups.
+// start returns the number of steps that groups before the one of NewElastic have made.
 func (e *Elastic) start() uint64 {
 	if e == nil {
 		return 0

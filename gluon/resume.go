@@ -250,7 +250,7 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 	}
 	begun := r.t.elastic.start()
 	if rec.Steps < begun {
-		return nil // others have said what has changed since
+		return nil // the note of the group is newer than the file
 	}
 	if len(rec.States) != len(r.states) {
 		return fmt.Errorf("it has %d states, want %d", len(rec.States), len(r.states))

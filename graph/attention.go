@@ -159,8 +159,8 @@ func (a *attention) above(e op.Entry, readers int) bool {
 	return a.passes(m) && a.above(m.In[0], 1)
 }
 
-// guards reports whether m has zeros in the place of weights that are no numbers, those of queries
-// that read no key: Attention gives zeros there.
+// guards reports whether m replaces weights that are not numbers by zeros. Queries that read no key
+// have such weights, and Attention gives zeros for these queries.
 func (a *attention) guards(m *op.Node) bool {
 	if m.Op != prim.Where.Op {
 		return false
@@ -510,9 +510,9 @@ func (a *attention) where(m *op.Node, e op.Entry) bool {
 	return a.below(m.In[1], 1)
 }
 
-// replaces takes a choice between scores and a low number, which becomes a sum of the scores and that
-// number or zero: sums are as low, and the numbers that libraries take are so far below scores that
-// sums equal them. Gradients of rows without scores are those of equal weights, not zeros.
+// replaces takes a choice between scores and a low number. It becomes a sum of the scores and a mask
+// that holds the low number or zero. The low numbers of libraries are so far below scores that the
+// sums equal them. A row without scores has the gradients of equal weights, not zeros.
 func (a *attention) replaces(m *op.Node, e op.Entry) bool {
 	if a.chosen != nil {
 		return false

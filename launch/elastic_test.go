@@ -214,10 +214,16 @@ func (e *elastic) order(ctx context.Context, t *testing.T, workers, servers int)
 // term sends SIGTERM to a process and waits until another process has its place.
 func (e *elastic) term(ctx context.Context, t *testing.T, n wire.Node) {
 	t.Helper()
+	e.signal(ctx, t, n, syscall.SIGTERM)
+}
+
+// signal sends a signal that ends a process, and waits until another process has its place.
+func (e *elastic) signal(ctx context.Context, t *testing.T, n wire.Node, s syscall.Signal) {
+	t.Helper()
 	e.mu.Lock()
 	old := e.pids[n]
 	e.mu.Unlock()
-	if err := syscall.Kill(old, syscall.SIGTERM); err != nil {
+	if err := syscall.Kill(old, s); err != nil {
 		t.Fatal(err)
 	}
 	e.replaced(ctx, t, n, old)

@@ -157,14 +157,7 @@ func gluonElastic(t *testing.T, env ...string) {
 // kill kills a worker, and waits until another process has its place.
 func (e *elastic) kill(ctx context.Context, t *testing.T, rank int) {
 	t.Helper()
-	n := wire.Node{Role: wire.Worker, Rank: uint16(rank)}
-	e.mu.Lock()
-	old := e.pids[n]
-	e.mu.Unlock()
-	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	e.replaced(ctx, t, n, old)
+	e.signal(ctx, t, wire.Node{Role: wire.Worker, Rank: uint16(rank)}, syscall.SIGKILL)
 }
 
 // ownLoss is a metric without values: the estimator measures the losses beside it.

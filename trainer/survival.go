@@ -62,13 +62,11 @@ func (v *Survival[S]) Vote(kv *kvstore.KV, store kvstore.Elastic) {
 	v.store = v.votes
 }
 
-// Ask is called before each round, after Mark of its place, and may be called again. It returns
-// ErrRegrouped when the group has changed: Recover is next. Note makes the note for workers that
-// come, which in a job with servers is the one of the lowest rank.
+// Ask is called before each round, after Mark of its place and while Changed is false, and may be
+// called again. In a job with servers it returns ErrRegrouped when the workers change the group
+// before this round: Recover is next. Note makes the note for workers that come, which is the one of
+// the lowest rank.
 func (v *Survival[S]) Ask(ctx context.Context, note func(*Standpoint[S]) any) error {
-	if v.Changed() {
-		return kvstore.ErrRegrouped
-	}
 	if v.votes == nil || v.votes.cast(v.Last().Round) {
 		return nil
 	}

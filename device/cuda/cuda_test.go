@@ -116,7 +116,8 @@ func TestPointwiseWords(t *testing.T) {
 	}
 }
 
-// addAt adds along a walk; offsets are the elements before those of the result and the operands.
+// addAt adds two operands along a walk. Offsets are the numbers of elements before the result and
+// the operands.
 func addAt(t *testing.T, q *cuda.Queue, typ dtype.Type, w cuda.Walk, offsets [3]int) {
 	t.Helper()
 	const size = 256 // elements of each array

@@ -5,8 +5,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// contribHeads is an operator of attention of the domain com.microsoft while it is imported. Keys and
-// values of a past come before those of its inputs.
+// contribHeads is an operator of attention of the domain com.microsoft while it is imported. Past keys
+// and values come before the keys and values of its inputs.
 type contribHeads struct {
 	*call
 	q                *sym.Symbol // (n, queries, heads·size)
@@ -44,8 +44,8 @@ func (h *contribHeads) joined(s *sym.Symbol) *sym.Symbol {
 		dtype.Shape{h.n, h.keys, h.heads * h.size})
 }
 
-// after puts keys and values behind those of a past, of shape (n, heads, past, size), which may be
-// nil.
+// after joins past keys and values of shape (n, heads, past, size), which may be nil, with the keys
+// and values of the inputs.
 func (h *contribHeads) after(k, v *sym.Symbol) {
 	now := []*sym.Symbol{h.byHead(h.apartK, h.keys), h.byHead(h.apartV, h.keys)}
 	if k != nil {
@@ -165,7 +165,7 @@ func multiHead(c *call) []*sym.Symbol {
 	return h.outputs(present)
 }
 
-// outputs are those of multiHead.
+// outputs returns the outputs of multiHead.
 func (h *contribHeads) outputs(present bool) []*sym.Symbol {
 	outs := h.attend(4, 5)
 	if present && h.err == nil {

@@ -19,7 +19,8 @@ var controlRules = rules{
 	control.Foreach.Op: on(foreach), control.WhileLoop.Op: on(while), control.Cond.Op: on(choice),
 }
 
-// inline adds the nodes of a graph with the values of its inputs, and returns those of its outputs.
+// inline adds the nodes of a graph. in are the values of its inputs; it returns the values of its
+// outputs.
 func inline(c *call, g *op.Graph, in []value) []value {
 	if c.ex.config.training && slices.Contains(g.Changed(), true) {
 		return c.fail("a graph that changes states in training")

@@ -34,7 +34,13 @@ func fullyConnected(c *call, p nn.FullyConnectedParams) []value {
 	if !p.NoBias {
 		in = append(in, c.reshape(c.x(2), dtype.Shape{p.NumHidden}))
 	}
-	y := c.add("Gemm", dtype.Shape{rows.shape[0], p.NumHidden}, x.typ, in, num("transB", 1))
+	return dense(c, p.NumHidden, in...)
+}
+
+// dense adds the product of rows and a transposed weight of n rows, with an optional bias.
+func dense(c *call, n int, in ...value) []value {
+	rows := in[0]
+	y := c.add("Gemm", dtype.Shape{rows.shape[0], n}, rows.typ, in, num("transB", 1))
 	return one(c.reshape(y, c.out(0).shape))
 }
 

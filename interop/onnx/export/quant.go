@@ -120,8 +120,8 @@ func quantizeV2(c *call, p quant.QuantizeV2Params) []value {
 	return []value{c.quantized(x, step, zero, t), low, high}
 }
 
-// unshifted returns what a number of whole steps was added to, and that number, which is a zero
-// point; e itself and zero where it was made otherwise.
+// unshifted undoes the addition of a whole number of steps: it returns the other operand, and the
+// number of steps, which is a zero point. For other values it returns e itself and zero.
 func unshifted(c *call, e op.Entry, step value, t dtype.Type) (x value, zero float64) {
 	x = c.ex.values[e]
 	s, known := c.ex.number(step)
@@ -159,9 +159,8 @@ func sums(c *call, y value, i int, data, weight float64) []value {
 func integerConv(c *call, p nn.ConvolutionParams) []value {
 	n := len(p.Kernel)
 	pad := perAxis(p.Pad, n, 0)
-	y := c.add("ConvInteger", c.out(0).shape, dtype.Int32, []value{c.x(0), c.x(1)},
-		append(window(p.Kernel, p.Stride, perAxis(p.Dilate, n, 1), pad, pad),
-			num("group", p.NumGroup))...)
+	y := c.convolve("ConvInteger", p, pad, value{shape: c.out(0).shape, typ: dtype.Int32},
+		c.x(0), c.x(1))
 	if p.NoBias {
 		return sums(c, y, 2, 127, 127)
 	}

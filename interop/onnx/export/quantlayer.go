@@ -103,18 +103,13 @@ func (l *codedLayer) export(c *call) []value {
 	x := c.real(q, c.scalar(dtype.Float32, d.scale), d.zero)
 	out := c.out(0)
 	if p, ok := l.product.Params.(nn.ConvolutionParams); ok {
-		attrs := window(p.Kernel, p.Stride, perAxis(p.Dilate, len(p.Kernel), 1), pad,
-			slices.Clone(pad))
-		return one(c.add("Conv", out.shape, out.typ, []value{x, weight, bias},
-			append(attrs, num("group", p.NumGroup))...))
+		return one(c.convolve("Conv", p, pad, out, x, weight, bias))
 	}
-	y := c.add("Gemm", dtype.Shape{x.shape[0], n}, x.typ, []value{x, weight, bias},
-		num("transB", 1))
-	return one(c.reshape(y, out.shape))
+	return dense(c, n, x, weight, bias)
 }
 
-// data returns the integers of the layer, their coding, and the zeros on both sides of each axis of
-// a convolution: those that lie around an image before it is quantized are the layer's own.
+// data returns the integers of the layer, their coding, and the padding of a convolution on both
+// sides of each axis. Zeros that pad an image before it is quantized count as padding of the layer.
 func (l *codedLayer) data(c *call) (q value, d coding, pad []int) {
 	e := l.product.In[0]
 	q = c.ex.values[e]
@@ -222,8 +217,7 @@ func weightOnly(c *call, p quant.WeightOnlyParams) []value {
 	if !p.NoBias {
 		in = append(in, c.reshape(c.x(3), dtype.Shape{p.NumHidden}))
 	}
-	y := c.add("Gemm", dtype.Shape{x.shape[0], p.NumHidden}, x.typ, in, num("transB", 1))
-	return one(c.reshape(y, c.out(0).shape))
+	return dense(c, p.NumHidden, in...)
 }
 
 // unpacked reads integers of 4 bits: each 16 bytes have 16 columns in their low bits, and then 16 in

@@ -203,9 +203,15 @@ func convolution(c *call, p nn.ConvolutionParams) []value {
 	}
 	n := len(p.Kernel)
 	pad := perAxis(p.Pad, n, 0)
-	attrs := window(p.Kernel, p.Stride, perAxis(p.Dilate, n, 1), pad, pad)
-	return one(c.add("Conv", c.out(0).shape, c.out(0).typ, in, append(attrs,
-		num("group", p.NumGroup))...))
+	return one(c.convolve("Conv", p, pad, c.out(0), in...))
+}
+
+// convolve adds a convolution with the same padding on both sides of each axis; out has the shape
+// and the type of its result.
+func (c *call) convolve(name string, p nn.ConvolutionParams, pad []int, out value,
+	in ...value) value {
+	attrs := window(p.Kernel, p.Stride, perAxis(p.Dilate, len(p.Kernel), 1), pad, slices.Clone(pad))
+	return c.add(name, out.shape, out.typ, in, append(attrs, num("group", p.NumGroup))...)
 }
 
 // deconvolution says by the padding at the end how large the output is.

@@ -1,14 +1,18 @@
 package gcm
 
-// Forms lists the forms of the arithmetic that this processor has. Each is used until the next call
-// of one of them.
-func Forms() map[string]func() {
-	f := map[string]func(){}
+// Form is a form of the arithmetic. Use takes it until another one is taken.
+type Form struct {
+	Name string
+	Use  func()
+}
+
+// Forms lists the forms that this processor has, the best one last.
+func Forms() (list []Form) {
 	if wide {
-		f["256 bits"] = func() { lanes512 = false }
+		list = append(list, Form{"256 bits", func() { lanes512 = false }})
 	}
 	if lanes512 {
-		f["512 bits"] = func() { lanes512 = true }
+		list = append(list, Form{"512 bits", func() { lanes512 = true }})
 	}
-	return f
+	return list
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -48,23 +47,22 @@ func (r random) bytes(n int) []byte {
 	return b
 }
 
-// TestMain runs the tests with each form of the arithmetic.
-func TestMain(m *testing.M) {
-	code := 0
+// eachForm runs a test with each form of the arithmetic, and leaves the best one in use.
+func eachForm(t *testing.T, test func(t *testing.T)) {
 	forms := gcm.Forms()
 	if len(forms) == 0 {
-		code = m.Run()
+		test(t)
 	}
-	for name, use := range forms {
-		fmt.Println(name)
-		use()
-		code = max(code, m.Run())
+	for _, f := range forms {
+		f.Use()
+		t.Run(f.Name, test)
 	}
-	os.Exit(code)
 }
 
 // TestVectors are test cases 13, 14 and 16 of the specification of GCM.
-func TestVectors(t *testing.T) {
+func TestVectors(t *testing.T) { eachForm(t, vectors) }
+
+func vectors(t *testing.T) {
 	decode := func(s string) []byte {
 		b, err := hex.DecodeString(s)
 		if err != nil {
@@ -96,7 +94,9 @@ func TestVectors(t *testing.T) {
 
 // TestEveryLength compares texts of all lengths, and many of additional data, with the standard
 // library, in new memory and in place, at different alignments.
-func TestEveryLength(t *testing.T) {
+func TestEveryLength(t *testing.T) { eachForm(t, everyLength) }
+
+func everyLength(t *testing.T) {
 	r := newRandom(t)
 	for n := range 1300 {
 		if n > 1100 {
@@ -129,7 +129,9 @@ func TestEveryLength(t *testing.T) {
 
 // TestForgeries changes one bit of a sealed text, of the additional data or of the nonce. Nothing
 // is opened, and no plain text is written.
-func TestForgeries(t *testing.T) {
+func TestForgeries(t *testing.T) { eachForm(t, forgeries) }
+
+func forgeries(t *testing.T) {
 	r := newRandom(t)
 	ours, _ := both(t, r.bytes(32))
 	nonce, data, plain := r.bytes(12), r.bytes(5), r.bytes(700)
@@ -159,7 +161,9 @@ func TestForgeries(t *testing.T) {
 }
 
 // TestNothingIsAllocated seals and opens in memory that is there.
-func TestNothingIsAllocated(t *testing.T) {
+func TestNothingIsAllocated(t *testing.T) { eachForm(t, nothingIsAllocated) }
+
+func nothingIsAllocated(t *testing.T) {
 	ours, _ := both(t, make([]byte, 32))
 	nonce, plain, sealed := make([]byte, 12), make([]byte, 1000), make([]byte, 0, 1016)
 	if n := testing.AllocsPerRun(100, func() {
