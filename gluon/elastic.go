@@ -147,7 +147,8 @@ func (e *Elastic) begin() error {
 	return e.enter(kv, s)
 }
 
-// enter takes part in the group: it gets the values from the store, and the place from other workers.
+// enter takes part in the group: it gets the values from the store, and the place from other
+// workers.
 func (e *Elastic) enter(kv *kvstore.KV, s kvstore.Survivor) error {
 	t := e.t
 	g, err := s.Where(t.config.ctx)
@@ -173,8 +174,8 @@ func (e *Elastic) enter(kv *kvstore.KV, s kvstore.Survivor) error {
 	return e.mark()
 }
 
-// use makes the trainer use the store, with the factor of gradients that other workers have given it;
-// 0: there was no step.
+// use makes the trainer use the store, with the factor of gradients that other workers have given
+// it; 0: there was no step.
 func (e *Elastic) use(kv *kvstore.KV, factor float64) error {
 	t := e.t
 	if err := t.attach(); err != nil {
@@ -312,7 +313,8 @@ func (e *Elastic) start() uint64 {
 	return e.begun
 }
 
-// Survives reports whether the loop survives changes of the group, and calls Commit after each step.
+// Survives reports whether the loop survives changes of the group, and calls Commit after each
+// step.
 func (e *Elastic) Survives() bool { return e != nil && e.survival.On() }
 
 // Commit says that the work of the last step is done: if the group changes, the loop goes back to a
@@ -379,8 +381,8 @@ func (e *Elastic) committed() error {
 	if e.marked == e.t.steps {
 		return nil
 	}
-	return fmt.Errorf("step %d has not been committed: call Commit of gluon.Elastic after each step",
-		e.t.steps)
+	return fmt.Errorf("step %d has not been committed: call Commit of gluon.Elastic after each "+
+		"step", e.t.steps)
 }
 
 // factorOf returns the factor of gradients in a step of so many samples of all workers. The store
@@ -401,9 +403,9 @@ func (e *Elastic) factorOf(batch int) (float64, error) {
 	return factor, t.core.Resettle(t.config.ctx)
 }
 
-// Recover goes back to the last step that all workers of the group have, after ErrRegrouped. No loop
-// over the data runs any more: the next one reads the rest of the epoch, as it is shared out now. A
-// worker that has left the job gets kvstore.ErrLeft, and ends.
+// Recover goes back to the last step that all workers of the group have, after ErrRegrouped. No
+// loop over the data runs any more: the next one reads the rest of the epoch, as it is shared out
+// now. A worker that has left the job gets kvstore.ErrLeft, and ends.
 //
 // If the error is an old one, such as nd.WaitAll may return after a change, Recover goes back to the
 // last Commit, behind which there must not be a step.
@@ -462,8 +464,8 @@ func (e *Elastic) restore(s *trainer.Standpoint[elasticState]) error {
 	return e.mark()
 }
 
-// Settle waits until no change of the group can take back the last step, which has been committed. It
-// is the end of the loop.
+// Settle waits until no change of the group can take back the last step, which has been committed.
+// It is the end of the loop.
 func (e *Elastic) Settle() (err error) {
 	if !e.Survives() {
 		return nil

@@ -26,6 +26,8 @@ type Run struct {
 	t      *Trainer
 	states []dataio.Stateful
 	found  bool
+	// The file is of worker 0, because the job that the snapshot is of had no worker in this place.
+	another bool
 }
 
 // Resume begins a training loop, or takes over the loop of an earlier process that has called Save
@@ -60,8 +62,10 @@ type Run struct {
 //
 // In a job with a folder for snapshots (gomx launch --snapshots) Save also writes a snapshot of the
 // servers: all workers call it after the same steps. Gomx launch --resume then continues the whole
-// job from the last one. Without snapshots a job that has ended as a whole begins anew, and the files
-// of its workers are an error.
+// job from the last one, with Elastic and the optimizer on the servers also with another number of
+// workers: the rest of the epoch is shared out anew, and a worker whose place the job before did not
+// have takes the states of worker 0. Without snapshots a job that has ended as a whole begins anew,
+// and the files of its workers are an error.
 func Resume(prefix string, params *Params, t *Trainer, states ...dataio.Stateful) (*Run, error) {
 	r := &Run{params: params, t: t, states: states}
 	err := r.check()
@@ -133,6 +137,7 @@ type runRecord struct {
 	Rate   *trainer.Exact `json:"rate,omitempty"`
 	// Factor of gradients in the optimizer of the servers of a job; 0: they have none yet.
 	Factor trainer.Exact `json:"factor,omitempty"`
+	Share  *shareRecord  `json:"share,omitempty"` // of the data, in a job whose workers change
 	// Ways in which networks have read the parameters with row_sparse gradients, by name: whether
 	// the servers of a job keep them by rows depends on it.
 	Reads map[string]uint32 `json:"reads,omitempty"`
@@ -163,6 +168,7 @@ func (r *Run) save() error {
 	}
 	if r.onServers() {
 		rec.Factor, rec.Params = trainer.Exact(r.t.factor), nil
+		rec.Share = r.t.elastic.sharing()
 	}
 	for i, s := range r.states {
 		text, err := s.State()
@@ -245,7 +251,7 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 	if err := rec.Check(); err != nil {
 		return err
 	}
-	if err := trainer.SameRun(rec.Identity, r.identity()); err != nil {
+	if err := r.same(rec); err != nil {
 		return err
 	}
 	begun := r.t.elastic.start()
@@ -277,10 +283,7 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 		}
 	}
 	for i, s := range r.states {
-		if _, ok := s.(Shared); ok && begun > 0 && rec.Steps == begun {
-			continue // it was shared out anew after this step
-		}
-		if err := s.SetState(rec.States[i]); err != nil {
+		if err := r.restoreState(rec, s, rec.States[i]); err != nil {
 			return fmt.Errorf("state %d: %w", i, err)
 		}
 	}
@@ -291,7 +294,9 @@ func (r *Run) restore(text []byte, arrays map[string]*nd.Array) (err error) {
 			return err
 		}
 	}
-	nd.SetRandomState(rec.Random)
+	if !r.another {
+		nd.SetRandomState(rec.Random)
+	}
 	if r.t.elastic != nil {
 		return r.t.elastic.mark()
 	}

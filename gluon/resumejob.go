@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"gomx/checkpoint"
+	dataio "gomx/io"
 	"gomx/kvstore"
 	nd "gomx/ndarray"
 	"gomx/trainer"
@@ -22,6 +23,9 @@ func (r *Run) latest() (string, error) {
 	paths := []string{r.path}
 	if j := kvstore.JobOf(r.t.config.ctx); j != nil && j.Restored() != "" {
 		paths = append(paths, workerFile(j.Restored(), r.job.Rank()))
+		if r.t.elastic.Survives() { // perhaps the job had fewer workers
+			paths = append(paths, workerFile(j.Restored(), 0))
+		}
 	}
 	best, known, found := "", r.job.Resumed(), uint64(0)
 	var later error
@@ -48,7 +52,59 @@ func (r *Run) latest() (string, error) {
 	if best == "" {
 		return "", later
 	}
+	r.another = len(paths) > 2 && best == paths[2] && best != paths[1]
 	return best, nil
+}
+
+// shareRecord is the share of the data that a worker of a group has.
+type shareRecord struct {
+	Part  int `json:"part"`
+	Parts int `json:"parts"`
+}
+
+// sharing returns the present share of this worker; nil: the workers of the job do not change.
+func (e *Elastic) sharing() *shareRecord {
+	if !e.Survives() {
+		return nil
+	}
+	return &shareRecord{e.group.Part(e.rank), len(e.group.Ranks)}
+}
+
+// same reports that the file is of another run. A run whose workers may change is the same with
+// other numbers of them.
+func (r *Run) same(rec *runRecord) error {
+	saved, present := rec.Identity, r.identity()
+	if n := len(present) - 1; rec.Share != nil && r.t.elastic.Survives() && len(saved) == n+1 {
+		saved, present = saved[:n], present[:n]
+	}
+	err := trainer.SameRun(saved, present)
+	if err != nil && rec.Share != nil && !r.t.elastic.Survives() {
+		err = fmt.Errorf("%w: NewElastic before Resume continues with other numbers of workers", err)
+	}
+	return err
+}
+
+// restoreState takes over a state of the program. Data that had another share then is shared out anew
+// from the same batch of the whole epoch on.
+func (r *Run) restoreState(rec *runRecord, s dataio.Stateful, text []byte) error {
+	e := r.t.elastic
+	data, ok := s.(Shared)
+	if begun := e.start(); ok && begun > 0 && rec.Steps == begun {
+		return nil // it was shared out anew after this step
+	}
+	was, is := rec.Share, e.sharing()
+	if !ok || was == nil || is == nil || *was == *is && !r.another {
+		return s.SetState(text)
+	}
+	if err := data.ShareRest(was.Part, was.Parts, 0); err != nil {
+		return err
+	}
+	if err := data.SetState(text); err != nil {
+		return err
+	}
+	epoch, from := data.Position()
+	data.SetEpoch(epoch)
+	return data.ShareRest(is.Part, is.Parts, from)
 }
 
 // workerFile is the file of a worker in the folder of a snapshot.

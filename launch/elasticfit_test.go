@@ -325,7 +325,7 @@ func (e *elastic) check(t *testing.T, list []step, workers int) {
 	}
 }
 
-// TestElasticResume kills all processes of a job of Fit, and continues from its last snapshot,
+// TestElasticResume kills all processes of a job of Fit or of estimator.Fit, and continues from its last snapshot,
 // within an epoch, with more or fewer workers and servers. One process that replays the samples up to the
 // snapshot and those behind it gets the same outputs and parameters, bit for bit, and every epoch
 // has each sample once.
@@ -333,18 +333,21 @@ func TestElasticResume(t *testing.T) {
 	onlyByName(t)
 	for _, c := range []struct{ before, after int }{{2, 3}, {3, 2}} {
 		t.Run(fmt.Sprintf("%d to %d", c.before, c.after), func(t *testing.T) {
-			resumeWith(t, c.before, c.after)
+			resumeWith(t, "elastic fit", c.before, c.after)
+		})
+		t.Run(fmt.Sprintf("gluon %d to %d", c.before, c.after), func(t *testing.T) {
+			resumeWith(t, "elastic gluon", c.before, c.after)
 		})
 	}
 }
 
-func resumeWith(t *testing.T, before, after int) {
+func resumeWith(t *testing.T, play string, before, after int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()
 	begin := func(n int) *elastic {
-		e := newElastic(t, "elastic fit")
+		e := newElastic(t, play)
 		e.Workers, e.Servers = n, n
-		e.Env = append(e.Env, "LAUNCH_TEST_EVERY=7")
+		e.Env = append(e.Env, "LAUNCH_TEST_EVERY=7", "LAUNCH_TEST_RESUME=1")
 		return e
 	}
 	first := begin(before)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,7 +71,7 @@ func gluonPlay(ctx context.Context) error {
 		estimator.Trainer(gluon.StoreWith(kv))}
 	if os.Getenv("LAUNCH_TEST_RESUME") != "" {
 		opts = append(opts, estimator.Resume(filepath.Join(os.Getenv("LAUNCH_TEST_DIR"), "net"),
-			estimator.EveryBatches(1)))
+			estimator.EveryBatches(saveEvery())))
 	}
 	_, err = estimator.Fit(ctx, net, nil, data.NewLoader(set, 10, data.Shuffle(7)), append(opts,
 		estimator.LossOf(func(outs, labels []*nd.Array) *nd.Array {
@@ -104,6 +105,12 @@ func gluonPlay(ctx context.Context) error {
 	}
 	fmt.Printf("outcome %08x\n", sum)
 	return kv.Close()
+}
+
+// saveEvery returns the number of batches after which gluonPlay writes its file.
+func saveEvery() int {
+	n, _ := strconv.Atoi(os.Getenv("LAUNCH_TEST_EVERY"))
+	return max(1, n)
 }
 
 // TestElasticGluon takes a job of estimator.Fit with servers from 2 to 4 to 3 workers and from 2 to 3
@@ -196,7 +203,7 @@ func (e *elastic) replayGluon(t *testing.T, list []step) uint32 {
 	rows := newPoints(10 * elasticBatches)
 	net.Forward(rows.batch(list[0].samples).Data[0])
 	o := gluonRate()
-	o.Rescale = 1 / float64(10*e.Workers)
+	o.Rescale = 1 / float64(10*list[0].began)
 	u, err := optimizer.NewUpdater(o, nil)
 	must(err)
 	for i := 0; i < len(list); {
@@ -205,7 +212,8 @@ func (e *elastic) replayGluon(t *testing.T, list []step) uint32 {
 			t.Fatalf("epoch %d round %d has %d batches, the group has %d workers", list[i].epoch,
 				list[i].batch, n, list[i].group)
 		}
-		e.gluonRound(t, net, u, rows, list[i:i+n])
+		// A job that continues with other numbers of workers has the factor of the first one.
+		e.gluonRound(t, net, u, rows, list[i:i+n], 1/float64(10*list[i].began)/o.Rescale)
 		i += n
 	}
 	sum, err := gluonSum(net)
@@ -213,11 +221,12 @@ func (e *elastic) replayGluon(t *testing.T, list []step) uint32 {
 	return sum
 }
 
-// gluonRound trains on the batches of a round. Running statistics change by the mean of the changes
-// that the batches make.
+// gluonRound trains on the batches of a round, whose gradients have a factor. Running statistics
+// change by the mean of the changes that the batches make.
 func (e *elastic) gluonRound(t *testing.T, net *gluon.Net, u *optimizer.Updater, rows *points,
-	round []step) {
+	round []step, factor float64) {
 	t.Helper()
+	began := round[0].began
 	sums, before := map[string]*nd.Array{}, map[string]*nd.Array{}
 	for name, p := range net.Params().All() {
 		if p.State {
@@ -239,8 +248,10 @@ func (e *elastic) gluonRound(t *testing.T, net *gluon.Net, u *optimizer.Updater,
 		for name, p := range net.Params().All() {
 			change := p.Grad()
 			if p.State {
-				change = p.Data().Sub(before[name]).MulScalar(1 / float64(e.Workers))
+				change = p.Data().Sub(before[name]).MulScalar(1 / float64(began))
 				before[name].CopyInto(p.Data())
+			} else if factor != 1 {
+				change.MulScalarInPlace(factor)
 			}
 			if sums[name] == nil {
 				sums[name] = change.Copy()
@@ -251,8 +262,8 @@ func (e *elastic) gluonRound(t *testing.T, net *gluon.Net, u *optimizer.Updater,
 	}
 	k := 0
 	for name, p := range net.Params().All() {
-		if len(round) != e.Workers {
-			sums[name] = sums[name].MulScalar(float64(e.Workers) / float64(len(round)))
+		if len(round) != began {
+			sums[name] = sums[name].MulScalar(float64(began) / float64(len(round)))
 		}
 		if p.State {
 			before[name].Add(sums[name]).CopyInto(p.Data())
