@@ -40,7 +40,9 @@ func TestCUDASparesBias(t *testing.T) {
 		"also read":     {sym.Group(norm(shared, sym.BatchNormParams{}), sym.BlockGrad(shared)), 0},
 		"no batch norm": {sym.Relu(conv(x)), 0},
 	} {
-		t.Run(name, func(t *testing.T) { sparedAgrees(t, c.net, "spare-bias", c.want) })
+		t.Run(name, func(t *testing.T) {
+			sparedAgrees(t, c.net, sym.BindConfig{}, "spare-bias", c.want)
+		})
 	}
 }
 
@@ -54,33 +56,46 @@ func TestCUDAAddsInProducts(t *testing.T) {
 	plain, noBias := sym.FullyConnectedParams{}, sym.FullyConnectedParams{NoBias: true}
 	x := sym.Sigmoid(sym.Var("data"))
 	sum := func(list ...*sym.Symbol) *sym.Symbol { return sym.AddN(list) }
+	narrow := sym.BindConfig{Precision: dtype.BFloat16}
+	scaled := sym.BindConfig{Precision: dtype.Float16, LossScale: sym.NewLossScale(device.CUDA(0), 8)}
 	for name, c := range map[string]struct {
-		net  *sym.Symbol
-		want int // sums that products make
+		net *sym.Symbol
+		// Sums that products make, and with mixed precision, where gradients of float32 are added
+		// to by other operators.
+		want, mixed int
 	}{
-		"two layers":   {sum(layer(x, plain), layer(x, noBias)), 1},
-		"three":        {sum(layer(x, plain), layer(x, plain), layer(x, plain)), 1},
-		"and itself":   {sum(layer(x, plain), x), 1},
-		"four":         {sum(layer(x, plain), layer(x, plain), layer(x, plain), x), 3},
-		"and others":   {sum(layer(x, plain), x, sym.Tanh(x)), 1},
-		"one":          {layer(x, plain), 0},
-		"no gradients": {sum(sym.BlockGrad(layer(x, plain)), x), 0},
+		"two layers":   {sum(layer(x, plain), layer(x, noBias)), 1, 1},
+		"three":        {sum(layer(x, plain), layer(x, plain), layer(x, plain)), 1, 1},
+		"and itself":   {sum(layer(x, plain), x), 1, 0},
+		"four":         {sum(layer(x, plain), layer(x, plain), layer(x, plain), x), 3, 1},
+		"and others":   {sum(layer(x, plain), x, sym.Tanh(x)), 1, 0},
+		"one":          {layer(x, plain), 0, 0},
+		"no gradients": {sum(sym.BlockGrad(layer(x, plain)), x), 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) { sparedAgrees(t, c.net, "add-in-products", c.want) })
+		t.Run(name, func(t *testing.T) {
+			sparedAgrees(t, c.net, sym.BindConfig{}, "add-in-products", c.want)
+			sparedAgrees(t, c.net, narrow, "add-in-products", c.mixed)
+			sparedAgrees(t, c.net, scaled, "add-in-products", c.mixed)
+		})
 	}
 }
 
 // sparedAgrees compares two steps with and without a pass, which changes a number of places.
-func sparedAgrees(t *testing.T, net *sym.Symbol, pass string, changes int) {
+func sparedAgrees(t *testing.T, net *sym.Symbol, c sym.BindConfig, pass string, changes int) {
 	t.Helper()
-	got, made := sparedStep(t, net, pass)
-	want, none := sparedStep(t, net, pass, pass)
+	got, made := sparedStep(t, net, c, pass)
+	c.Without = []string{pass}
+	want, none := sparedStep(t, net, c, pass)
+	tol := 2e-4
+	if c.Precision != dtype.Float32 {
+		tol = 0.05 // sums of numbers of 16 bits
+	}
 	if made != changes || none != 0 {
 		t.Errorf("%d changes, without the pass %d, want %d and 0", made, none, changes)
 	}
 	for key, w := range want {
 		for i := range w {
-			if d := math.Abs(float64(got[key][i] - w[i])); !(d <= 2e-4) {
+			if d := math.Abs(float64(got[key][i] - w[i])); !(d <= tol*max(1, math.Abs(float64(w[i])))) {
 				t.Fatalf("%s: element %d is %v, want %v", key, i, got[key][i], w[i])
 			}
 		}
@@ -88,11 +103,11 @@ func sparedAgrees(t *testing.T, net *sym.Symbol, pass string, changes int) {
 }
 
 // sparedStep makes two steps and returns all values behind them, and the changes of the pass.
-func sparedStep(t *testing.T, net *sym.Symbol, pass string, without ...string) (
+func sparedStep(t *testing.T, net *sym.Symbol, c sym.BindConfig, pass string) (
 	got map[string][]float32, changes int) {
 	t.Helper()
-	ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(0), Without: without,
-		Shapes: map[string]dtype.Shape{"data": {3, 2, 6, 6}}})
+	c.Device, c.Shapes = device.CUDA(0), map[string]dtype.Shape{"data": {3, 2, 6, 6}}
+	ex, err := net.SimpleBind(c)
 	if err != nil {
 		t.Fatal(err)
 	}

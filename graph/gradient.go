@@ -224,14 +224,27 @@ func sumIntoProducts(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		s = r.joined(nn.FullyConnectedGradSum.Op, m.Params, m, n, append(slices.Clone(m.In), s)...)
 		r.facts.copy(s, e)
 		for i := 1; i < m.NumOutputs(); i++ {
-			r.become(r.was[m.Entry(i)], s.Node.Entry(i))
+			r.move(m.Entry(i), s.Node.Entry(i))
 		}
 	}
 	return s
 }
 
+// move makes new entry e take the place of an earlier one, which nothing reads but a tail.
+func (r *rewriter) move(from, e op.Entry) {
+	old := r.was[from]
+	r.become(old, e)
+	tail, _ := r.tail(old)
+	for _, n := range tail {
+		if r.nodes[n] == nil {
+			break // its turn comes
+		}
+		r.keep(n, r.now(n.In))
+	}
+}
+
 // adds reports whether the product that makes e, a term of n, may add to the other terms: n alone
-// reads e, and no operator reads the other gradients of the layer.
+// reads e, and the other gradients of the layer are outputs, but for operators in tails.
 func (r *rewriter) adds(e op.Entry, n *op.Node) bool {
 	old, ok := r.was[e]
 	if !ok || e.Index != 0 || e.Node.Op != nn.FullyConnectedGrad.Op || r.uses[old] != 1 ||
@@ -239,9 +252,30 @@ func (r *rewriter) adds(e op.Entry, n *op.Node) bool {
 		return false
 	}
 	for i := 1; i < old.Node.NumOutputs(); i++ {
-		if o := old.Node.Entry(i); r.uses[o] > 1 || r.uses[o] == 1 && !r.outs[o] {
-			return false
+		if o := old.Node.Entry(i); r.uses[o] > 0 {
+			if _, ok := r.tail(o); !ok {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// tail returns the old nodes between old entry o and an output, such as the conversion of a gradient
+// to the type of its parameter and the division by the scale of the loss. ok is false if other nodes
+// or outputs read o or a value between. Because nothing depends on a tail but its output, its nodes
+// may read values that are made later.
+func (r *rewriter) tail(o op.Entry) (list []*op.Node, ok bool) {
+	for r.uses[o] == 1 {
+		if r.outs[o] {
+			return list, true
+		}
+		n := r.readers[o]
+		if n.NumOutputs() != 1 || len(n.After) > 0 || len(n.Op.Mutates) > 0 ||
+			r.nodes[n] != nil && r.nodes[n].Op != n.Op {
+			break
+		}
+		list, o = append(list, n), n.Entry(0)
+	}
+	return nil, false
 }

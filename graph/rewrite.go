@@ -12,6 +12,7 @@ type rewriter struct {
 	facts   *Facts                // of the caller; new entries are added to them
 	uses    map[op.Entry]int      // readers of an old entry; being an output counts as one
 	outs    map[op.Entry]bool     // old entries that are outputs
+	readers map[op.Entry]*op.Node // the last old node that reads an old entry
 	made    map[op.Entry]op.Entry // new entries by old entry
 	was     map[op.Entry]op.Entry // old entries by new entry
 	nodes   map[*op.Node]*op.Node // new nodes by old node
@@ -36,11 +37,13 @@ func rewrite(outs []op.Entry, f *Facts, apply rule) ([]op.Entry, int) {
 // first.
 func newRewriter(outs []op.Entry, f *Facts) (*rewriter, []*op.Node) {
 	r := &rewriter{facts: f, uses: map[op.Entry]int{}, outs: map[op.Entry]bool{},
-		made: map[op.Entry]op.Entry{}, was: map[op.Entry]op.Entry{}, nodes: map[*op.Node]*op.Node{}}
+		readers: map[op.Entry]*op.Node{}, made: map[op.Entry]op.Entry{},
+		was: map[op.Entry]op.Entry{}, nodes: map[*op.Node]*op.Node{}}
 	order := op.Topo(outs)
 	for _, n := range order {
 		for _, e := range n.In {
 			r.uses[e]++
+			r.readers[e] = n
 		}
 	}
 	for _, e := range outs {
