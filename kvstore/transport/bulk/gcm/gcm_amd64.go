@@ -42,6 +42,8 @@ type aead struct {
 	// powers of the hash key, from the 16th to the first, and zeros behind: the last n blocks of a
 	// text are multiplied by the powers from the nth on, and zeros follow them
 	powers [31]block
+	// of each power the sum of its halves, twice; only registers of 256 bits use it
+	mixed [31]block
 }
 
 func newWide(key []byte) cipher.AEAD {
@@ -57,11 +59,20 @@ func newWide(key []byte) cipher.AEAD {
 	binary.LittleEndian.PutUint64(first[:], low^carry&1)
 	binary.LittleEndian.PutUint64(first[8:], high^carry&0xc200000000000000)
 	clear(zeros[:])
+	a.mix(15)
 	for i := 14; i >= 0; i-- {
 		a.powers[i] = a.powers[i+1]
 		ghash(first, &a.powers[i], (*block)(zeros[:]))
+		a.mix(i)
 	}
 	return a
+}
+
+// mix computes the sum of the halves of a power.
+func (a *aead) mix(i int) {
+	p, m := &a.powers[i], &a.mixed[i]
+	subtle.XORBytes(m[:8], p[:8], p[8:])
+	copy(m[8:], m[:8])
 }
 
 // expand computes the round keys (FIPS 197, section 5.2).

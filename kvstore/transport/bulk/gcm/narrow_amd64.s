@@ -156,35 +156,46 @@ blocks:
 	VPSHUFB swapAllPair<>(SB), Y11, Y11
 
 // FIRST adds the sum in Y8 to Y11 and begins the products of Y11 and the powers in Y13: low halves
-// in Y8, mixed products in Y9, high halves in Y10.
-#define FIRST \
+// in Y8, high halves in Y10, and in Y9 the products of the added halves, which mixed loads into Y13
+// for the powers (Karatsuba's method: three products take less time than four).
+#define FIRST(mixed) \
 	VPXOR Y8, Y11, Y11 \
+	VPSHUFD $0x4e, Y11, Y12 \
+	VPXOR Y11, Y12, Y12 \
 	VPCLMULQDQ $0x00, Y13, Y11, Y8 \
-	VPCLMULQDQ $0x01, Y13, Y11, Y9 \
-	VPCLMULQDQ $0x10, Y13, Y11, Y12 \
 	VPCLMULQDQ $0x11, Y13, Y11, Y10 \
-	VPXOR Y12, Y9, Y9
+	mixed \
+	VPCLMULQDQ $0x00, Y13, Y12, Y9
 
 // MORE adds the products of Y11 and the powers in Y13.
-#define MORE \
-	VPCLMULQDQ $0x00, Y13, Y11, Y12 \
-	VPXOR Y12, Y8, Y8 \
-	VPCLMULQDQ $0x01, Y13, Y11, Y12 \
-	VPXOR Y12, Y9, Y9 \
-	VPCLMULQDQ $0x10, Y13, Y11, Y12 \
-	VPXOR Y12, Y9, Y9 \
-	VPCLMULQDQ $0x11, Y13, Y11, Y12 \
-	VPXOR Y12, Y10, Y10
+#define MORE(mixed) \
+	VPSHUFD $0x4e, Y11, Y12 \
+	VPXOR Y11, Y12, Y12 \
+	VPCLMULQDQ $0x00, Y13, Y11, Y15 \
+	VPXOR Y15, Y8, Y8 \
+	VPCLMULQDQ $0x11, Y13, Y11, Y11 \
+	VPXOR Y11, Y10, Y10 \
+	mixed \
+	VPCLMULQDQ $0x00, Y13, Y12, Y12 \
+	VPXOR Y12, Y9, Y9
 
-// POWER loads a power for both lanes, POWERS one for each.
+// POWER loads a power for both lanes, POWERS one for each. MIXED and MIXEDS load their added
+// halves, which lie 31 blocks behind the powers.
 #define POWER(i) \
 	VBROADCASTI128 (32*i)(R9), Y13
 #define POWERS(i) \
 	VMOVDQU (32*i)(R9), Y13
+#define MIXED(i) \
+	VBROADCASTI128 (31*16+32*i)(R9), Y13
+#define MIXEDS(i) \
+	VMOVDQU (31*16+32*i)(R9), Y13
 
-// REDUCE adds multiples of the polynomial that make the lower two of the four quarters of each
-// product zero, and leaves the upper two in Y8.
+// REDUCE makes the mixed products in Y9 from those of the added halves, adds multiples of the
+// polynomial that make the lower two of the four quarters of each product zero, and leaves the upper
+// two in Y8.
 #define REDUCE \
+	VPXOR Y8, Y9, Y9 \
+	VPXOR Y10, Y9, Y9 \
 	VMOVDQU polyPair<>(SB), Y12 \
 	VPCLMULQDQ $0x01, Y8, Y12, Y11 \
 	VPSHUFD $0x4e, Y8, Y8 \
@@ -200,28 +211,28 @@ blocks:
 #define SUM \
 	BITS(0) \
 	POWERS(0) \
-	FIRST \
+	FIRST(MIXEDS(0)) \
 	BITS(1) \
 	POWERS(1) \
-	MORE \
+	MORE(MIXEDS(1)) \
 	BITS(2) \
 	POWERS(2) \
-	MORE \
+	MORE(MIXEDS(2)) \
 	BITS(3) \
 	POWERS(3) \
-	MORE \
+	MORE(MIXEDS(3)) \
 	BITS(4) \
 	POWERS(4) \
-	MORE \
+	MORE(MIXEDS(4)) \
 	BITS(5) \
 	POWERS(5) \
-	MORE \
+	MORE(MIXEDS(5)) \
 	BITS(6) \
 	POWERS(6) \
-	MORE \
+	MORE(MIXEDS(6)) \
 	BITS(7) \
 	POWERS(7) \
-	MORE \
+	MORE(MIXEDS(7)) \
 	REDUCE \
 	VEXTRACTI128 $1, Y8, X9 \
 	VPXOR X9, X8, X8
@@ -259,35 +270,35 @@ blocks:
 	ROUND(1)
 	BITS(0)
 	POWER(0)
-	FIRST
+	FIRST(MIXED(0))
 	ROUND(2)
 	BITS(1)
 	POWER(1)
-	MORE
+	MORE(MIXED(1))
 	ROUND(3)
 	BITS(2)
 	POWER(2)
-	MORE
+	MORE(MIXED(2))
 	ROUND(4)
 	BITS(3)
 	POWER(3)
-	MORE
+	MORE(MIXED(3))
 	ROUND(5)
 	BITS(4)
 	POWER(4)
-	MORE
+	MORE(MIXED(4))
 	ROUND(6)
 	BITS(5)
 	POWER(5)
-	MORE
+	MORE(MIXED(5))
 	ROUND(7)
 	BITS(6)
 	POWER(6)
-	MORE
+	MORE(MIXED(6))
 	ROUND(8)
 	BITS(7)
 	POWER(7)
-	MORE
+	MORE(MIXED(7))
 	ROUND(9)
 	ROUND(10)
 	REDUCE
