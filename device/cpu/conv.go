@@ -154,6 +154,7 @@ func (k Conv) RunAdd(y, x, w, bias, sum, scratch unsafe.Pointer) error {
 type Packing struct {
 	of      *Program // the program that reads the weights
 	pack    *Program
+	tiles   *Int8 // the layer with tiles of our own that reads them; there is no program then
 	Bytes   int
 	threads int
 }
@@ -163,14 +164,18 @@ func (k Conv) Packing(threads int) (*Packing, error) {
 	var prog *C.gx_prog
 	code := C.gx_conv_pack(&prog, &k.spec, k.c, C.int(threads))
 	p, err := newProgram("layout of weights", prog, code)
-	return &Packing{k.Program, p, int(C.gx_prog_packed_bytes(k.c)), threads}, err
+	return &Packing{of: k.Program, pack: p, Bytes: int(C.gx_prog_packed_bytes(k.c)),
+		threads: threads}, err
 }
 
 // Equal reports whether layout is a *Packing that leaves weights as p does.
 func (p *Packing) Equal(layout any) bool {
 	q, ok := layout.(*Packing)
-	if !ok {
+	switch {
+	case !ok || (p.tiles == nil) != (q.tiles == nil):
 		return false
+	case p.tiles != nil:
+		return p.tiles.packsLike(q.tiles)
 	}
 	same := p == q || p.Bytes == q.Bytes && C.gx_prog_packed_equal(p.of.c, q.of.c) != 0
 	runtime.KeepAlive(p)
@@ -182,13 +187,27 @@ func (p *Packing) Equal(layout any) bool {
 func (p *Packing) Threads() int { return p.threads }
 
 // Scratch returns the bytes of scratch memory that Run needs.
-func (p *Packing) Scratch() int { return p.pack.Scratch() }
+func (p *Packing) Scratch() int {
+	if p.tiles != nil {
+		return 0
+	}
+	return p.pack.Scratch()
+}
 
 // Impls names the library's implementation of every step of Run.
-func (p *Packing) Impls() []string { return p.pack.Impls() }
+func (p *Packing) Impls() []string {
+	if p.tiles != nil {
+		return nil
+	}
+	return p.pack.Impls()
+}
 
 // Run brings plain weights w into the layout.
 func (p *Packing) Run(packed, w, scratch unsafe.Pointer) error {
+	if p.tiles != nil {
+		p.tiles.pack(packed, w)
+		return nil
+	}
 	return p.pack.run([6]unsafe.Pointer{w, packed}, scratch)
 }
 

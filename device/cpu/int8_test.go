@@ -164,63 +164,76 @@ func TestInt8IsExact(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		s, o := anyInt8(rng)
-		want := reference(&s, o)
-		name := fmt.Sprintf("seed %d: %+v", seed, s)
-		check := func(kind string, k cpu.Int8, w unsafe.Pointer, s cpu.Int8Spec) {
-			y := make([]float32, len(want)+16)
-			ops := cpu.Int8Operands{Y: unsafe.Pointer(&y[0]),
-				X:     bytesOf(o.x, s.Batch, s.InChannels, s.XLayout == cpu.LayoutLast),
-				Scale: unsafe.Pointer(&o.scale[0]), Offset: unsafe.Pointer(&o.offset[0]), W: w}
-			if s.Sum != dtype.Unknown {
-				ops.Sum = bytesOf(o.sum, s.Batch, s.OutChannels, s.SumLayout == cpu.LayoutLast)
-			}
-			if err := k.Run(ops, room(t, k.Program)); err != nil {
-				t.Fatalf("%s, %s: %v", name, kind, err)
-			}
-			got := read(ops.Y, s.Y, len(want), s.Batch, s.OutChannels,
-				s.YLayout == cpu.LayoutLast)
-			for i := range want {
-				if got[i] != want[i] {
-					t.Errorf("%s, %s: output %d is %v, want %v", name, kind, i, got[i], want[i])
-					return
-				}
-			}
-		}
-		w := bytesOf(o.w, 1, 1, false)
-		check("plain loops", cpu.PlainInt8(s, 2), w, s)
+		c := integerCase{t, fmt.Sprintf("seed %d: %+v", seed, s), o, reference(&s, o)}
+		c.check("plain loops", cpu.PlainInt8(s, 2), s)
 		if len(s.Kernel) > 0 && rng.IntN(2) == 0 {
-			s.XLayout, s.YLayout, s.SumLayout = cpu.LayoutLast, cpu.LayoutLast, cpu.LayoutLast
+			s.XLayout = cpu.LayoutLast
+		}
+		if len(s.Kernel) > 0 && rng.IntN(2) == 0 {
+			s.YLayout, s.SumLayout = cpu.LayoutLast, cpu.LayoutLast
 		}
 		s.Packed = rng.IntN(2) == 0
+		if k, ok := cpu.TiledInt8(s, 1+rng.IntN(3)); ok {
+			used["tiles"]++
+			c.check("tiles", k, s)
+		}
+		s.XLayout = s.YLayout
 		k, err := cpu.NewInt8(s, 2)
 		if err != nil {
 			used[err.Error()]++
 			continue
 		}
-		impl := k.Impls()
-		for _, name := range impl {
+		for _, name := range k.Impls() {
 			used[strings.SplitN(name, ":", 2)[0]]++
 		}
-		if s.Packed {
-			pack, err := k.Packing()
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := make([]float64, pack.Bytes/8+8)
-			if err := pack.Run(unsafe.Pointer(&b[0]), w, scratch(t, pack.Scratch())); err != nil {
-				t.Fatal(err)
-			}
-			w = unsafe.Pointer(&b[0])
-		}
-		check(fmt.Sprint(impl), k, w, s)
+		c.check(fmt.Sprint(k.Impls()), k, s)
 	}
 	t.Logf("steps by implementation: %v", used)
 }
 
-// room returns the scratch memory of a program, which may be none.
-func room(t *testing.T, p *cpu.Program) unsafe.Pointer {
-	if p == nil {
-		return nil
+// integerCase is a layer with its operands and outputs, plain.
+type integerCase struct {
+	t    *testing.T
+	name string
+	o    integers
+	want []float64
+}
+
+// check runs the layer by a kernel in the layouts that s says.
+func (c *integerCase) check(kind string, k cpu.Int8, s cpu.Int8Spec) {
+	y := make([]float32, len(c.want)+16)
+	ops := cpu.Int8Operands{Y: unsafe.Pointer(&y[0]),
+		X:     bytesOf(c.o.x, s.Batch, s.InChannels, s.XLayout == cpu.LayoutLast),
+		Scale: unsafe.Pointer(&c.o.scale[0]), Offset: unsafe.Pointer(&c.o.offset[0]),
+		W: c.weights(k, s.Packed)}
+	if s.Sum != dtype.Unknown {
+		ops.Sum = bytesOf(c.o.sum, s.Batch, s.OutChannels, s.SumLayout == cpu.LayoutLast)
 	}
-	return scratch(t, p.Scratch())
+	if err := k.Run(ops, scratch(c.t, k.Scratch())); err != nil {
+		c.t.Fatalf("%s, %s: %v", c.name, kind, err)
+	}
+	got := read(ops.Y, s.Y, len(c.want), s.Batch, s.OutChannels, s.YLayout == cpu.LayoutLast)
+	for i := range c.want {
+		if got[i] != c.want[i] {
+			c.t.Errorf("%s, %s: output %d is %v, want %v", c.name, kind, i, got[i], c.want[i])
+			return
+		}
+	}
+}
+
+// weights returns the weights as a kernel reads them.
+func (c *integerCase) weights(k cpu.Int8, packed bool) unsafe.Pointer {
+	w := bytesOf(c.o.w, 1, 1, false)
+	if !packed {
+		return w
+	}
+	pack, err := k.Packing()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	b := make([]float64, pack.Bytes/8+8)
+	if err := pack.Run(unsafe.Pointer(&b[0]), w, scratch(c.t, pack.Scratch())); err != nil {
+		c.t.Fatal(err)
+	}
+	return unsafe.Pointer(&b[0])
 }

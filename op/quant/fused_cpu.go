@@ -66,23 +66,36 @@ func fusedC(p FusedProductParams, a *op.Args) (*op.Prepared, error) {
 	}
 	taps := float64(a.In[1].Shape[1:].Size())
 	threads := attach.Threads(a, device.Work{Flops: taps * float64(a.Out[0].Shape.Size()) / 2})
-	free := a.Chooses(0)
-	if s.Packed = free; free && !p.Dense() {
+	if s.Packed = a.Chooses(0); s.Packed && !p.Dense() {
 		s.YLayout = cpu.LayoutLast
 	}
-	in := append([]op.Desc{}, a.In...)
+	own := s
 	if !p.Dense() {
-		s.XLayout, in[0] = cpu.LayoutLast, attach.InLayout(in[0], cpu.LayoutLast)
+		s.XLayout = cpu.LayoutLast
 	}
 	if p.Sum && s.YLayout == cpu.LayoutLast {
-		s.SumLayout, in[fusedSum] = cpu.LayoutLast, attach.InLayout(in[fusedSum], cpu.LayoutLast)
+		s.SumLayout = cpu.LayoutLast
 	}
-	k, err := cpu.NewInt8(s, threads)
-	if err != nil {
-		return plainProduct(p, a, s, threads)
+	if k, err := cpu.NewInt8(s, threads); err == nil {
+		return productOf(p, a, k, &s, threads)
 	}
-	done := &op.Prepared{Threads: threads, Scratch: k.Scratch(), Impls: k.Impls(), In: in,
-		Apart: s.SumLayout != s.YLayout, Out: []op.Desc{attach.InLayout(a.Out[0], s.YLayout)}}
+	if own.SumLayout = own.YLayout; own.Y == dtype.Float32 { // which other operators read
+		own.YLayout = cpu.LayoutPlain
+	}
+	if k, ok := cpu.TiledInt8(own, threads); ok {
+		return productOf(p, a, k, &own, threads)
+	}
+	return plainProduct(p, a, s, threads)
+}
+
+// productOf prepares a layer with the layouts that s says.
+func productOf(p FusedProductParams, a *op.Args, k cpu.Int8, s *cpu.Int8Spec, threads int) (
+	*op.Prepared, error) {
+	in := append([]op.Desc{}, a.In...)
+	in[0] = attach.InLayout(in[0], s.XLayout)
+	if p.Sum {
+		in[fusedSum] = attach.InLayout(in[fusedSum], s.SumLayout)
+	}
 	if s.Packed {
 		pack, err := k.Packing()
 		if err != nil {
@@ -90,8 +103,9 @@ func fusedC(p FusedProductParams, a *op.Args) (*op.Prepared, error) {
 		}
 		in[1].Layout, in[1].Bytes = pack, pack.Bytes
 	}
-	done.Run = productRun(k, p.Sum)
-	return done, nil
+	return &op.Prepared{Threads: threads, Scratch: k.Scratch(), Impls: k.Impls(), In: in,
+		Apart: s.SumLayout != s.YLayout, Out: []op.Desc{attach.InLayout(a.Out[0], s.YLayout)},
+		Run: productRun(k, p.Sum)}, nil
 }
 
 // plainProduct prepares loops of our own, which want plain arrays.
