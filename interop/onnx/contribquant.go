@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"gomx/dtype"
+	nd "gomx/ndarray"
 	sym "gomx/symbol"
 )
 
@@ -182,7 +183,7 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 	if !c.has(8) || !c.has(10) {
 		return c.fail("no scales of the weights, want them as inputs 8 and 10")
 	}
-	in := append([]*value(nil), c.in[:8]...)
+	in, weights := append([]*value(nil), c.in[:8]...), &known{}
 	for i := 1; i <= 2; i++ {
 		v := c.in[i]
 		scale := c.in[6+2*i].shape
@@ -203,12 +204,59 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 		}
 		w = sym.BroadcastMul(w, per(6+2*i))
 		in[i] = made(c, sym.SwapAxis(w, sym.SwapAxisParams{Dim1: 1, Dim2: 2}))
+		weights[i] = realGates(c, i)
+	}
+	if c.err != nil {
+		return nil
 	}
 	in[0] = made(c, rounded(c.x(0)))
 	d := derived(c, in)
-	outs := recurrence("lstm", 4, lstmActivations, true)(d)
+	outs := recurrence("lstm", 4, lstmActivations, weights)(d)
 	if d.err != nil {
 		return c.fail("%w", d.err)
 	}
 	return outs
+}
+
+// realGates are the numbers that the weights of dynamicLSTM at an input stand for: for each
+// direction a constant matrix (gates, inputs). It is nil where they are computed when the graph
+// runs.
+func realGates(c *call, i int) (list []*sym.Symbol) {
+	v, scale, zero := c.in[i], c.in[6+2*i], optional(c, 7+2*i)
+	if v.fixed == nil || scale.fixed == nil || zero != nil && zero.fixed == nil ||
+		zero != nil && !zero.shape.Equal(scale.shape) || 4*v.size() > c.im.budget {
+		return nil
+	}
+	c.im.budget -= 4 * v.size()
+	q, err := v.ints()
+	if err != nil {
+		c.fail("%w", err)
+		return nil
+	}
+	steps, err := scale.floats()
+	zeros := make([]int, len(steps))
+	if err == nil && zero != nil {
+		zeros, err = zero.ints()
+	}
+	if err != nil {
+		c.fail("%w", err)
+		return nil
+	}
+	rows, columns, per := v.shape[2], v.shape[1], len(steps)/v.shape[0]
+	if per != 1 && per != rows {
+		c.fail("%d scales of %d gates", per, rows)
+		return nil
+	}
+	for d := range v.shape[0] {
+		all := make([]float32, rows*columns)
+		for k := range columns {
+			for r := range rows {
+				at := d*per + r%per
+				n := q[(d*columns+k)*rows+r] - zeros[at]
+				all[r*columns+k] = float32(n) * float32(steps[at])
+			}
+		}
+		list = append(list, c.constant(nd.FromSlice(all, rows, columns)))
+	}
+	return list
 }

@@ -27,15 +27,20 @@ type layer struct {
 	activations          []string // of one direction
 	clip                 float64
 	rounds               bool // states are rounded to 8 bits before each product
+	known                known
 }
+
+// known holds matrices that are constants: the weights at inputs 1 and 2, one for each direction.
+type known [3][]*sym.Symbol
 
 // recurrent makes an importer: gomx's operator where it does the same, steps one by one elsewhere.
 func recurrent(kind string, gates int, usual []string) importer {
-	return recurrence(kind, gates, usual, false)
+	return recurrence(kind, gates, usual, nil)
 }
 
-// recurrence is recurrent; with rounds, states are rounded to 8 bits before they are multiplied.
-func recurrence(kind string, gates int, usual []string, rounds bool) importer {
+// recurrence is recurrent; with known weights, of which some may be missing, states are rounded to
+// 8 bits before they are multiplied.
+func recurrence(kind string, gates int, usual []string, weights *known) importer {
 	return func(c *call) []*sym.Symbol {
 		w := c.in[1].shape
 		if c.in[0].rank() != 3 || len(w) != 3 || c.in[2].rank() != 3 {
@@ -43,7 +48,10 @@ func recurrence(kind string, gates int, usual []string, rounds bool) importer {
 				c.in[2].shape)
 		}
 		l := &layer{c: c, kind: kind, gates: gates, size: c.in[2].shape[2], width: w[2],
-			passes: w[0], typ: c.in[0].typ, clip: c.float("clip", 0), rounds: rounds}
+			passes: w[0], typ: c.in[0].typ, clip: c.float("clip", 0)}
+		if weights != nil {
+			l.rounds, l.known = true, *weights
+		}
 		x := c.x(0)
 		l.steps, l.batch = c.in[0].shape[0], c.in[0].shape[1]
 		if c.num("layout", 0) == 1 {
@@ -63,7 +71,7 @@ func recurrence(kind string, gates int, usual []string, rounds bool) importer {
 		}
 		special := kind == "lstm" && c.has(7) || c.num("input_forget", 0) != 0 || c.has(4) ||
 			kind == "gru" && c.num("linear_before_reset", 0) == 0
-		if same && !special && !rounds && l.clip == 0 && l.typ == dtype.Float32 &&
+		if same && !special && !l.rounds && l.clip == 0 && l.typ == dtype.Float32 &&
 			c.text("direction", "forward") != "reverse" {
 			return l.results(l.whole(x))
 		}
@@ -104,6 +112,9 @@ func (l *layer) check() bool {
 
 // part takes one direction of an input of two or more axes: its first axis disappears.
 func (l *layer) part(i, direction int) *sym.Symbol {
+	if i < len(l.known) && l.known[i] != nil {
+		return l.known[i][direction]
+	}
 	v := l.c.in[i]
 	return l.c.reshape(cut(l.c.x(i), 0, direction, direction+1), v.shape[1:])
 }
@@ -188,13 +199,15 @@ func (l *layer) unrolled(x *sym.Symbol) (y, h, cell *sym.Symbol) {
 			cell = l.state(6, d)
 		}
 		outs := make([]*sym.Symbol, l.steps)
+		// The products of all inputs are one.
+		in := linear(l.c.reshape(x, dtype.Shape{l.steps * l.batch, l.width}), l.part(1, d),
+			l.bias(d, 0))
 		for i := range l.steps {
 			t := i
 			if back {
 				t = l.steps - 1 - i
 			}
-			xt := l.c.reshape(cut(x, 0, t, t+1), dtype.Shape{l.batch, l.width})
-			h, cell = l.step(xt, h, cell, d)
+			h, cell = l.step(cut(in, 0, t*l.batch, (t+1)*l.batch), h, cell, d)
 			if l.c.err != nil {
 				return nil, nil, nil
 			}
@@ -251,29 +264,33 @@ func (l *layer) act(x *sym.Symbol, i, d int) *sym.Symbol {
 	return x
 }
 
-// step computes the next state.
+// step computes the next state from the products of the inputs with all gates, (batch, rows).
 func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol) {
-	w, r := l.part(1, d), l.part(2, d)
-	b, rb := l.bias(d, 0), l.bias(d, 1)
+	r, rb := l.part(2, d), l.bias(d, 1)
 	if l.rounds {
 		h = rounded(h)
 	}
-	in := func(g int) *sym.Symbol { return linear(x, l.gate(w, g), l.gate(b, g)) }
-	rec := func(s *sym.Symbol, g int) *sym.Symbol { return linear(s, l.gate(r, g), l.gate(rb, g)) }
-	both := func(g int) *sym.Symbol { return sym.BroadcastAdd(in(g), rec(h, g)) }
 	mul, add := sym.BroadcastMul, sym.BroadcastAdd
-	switch l.kind {
-	case "rnn":
-		return l.act(both(0), 0, d), nil
-	case "gru":
-		z, reset := l.act(both(0), 0, d), l.act(both(1), 0, d)
-		n := add(in(2), rec(mul(reset, h), 2))
-		if l.c.num("linear_before_reset", 0) != 0 {
-			n = add(in(2), mul(reset, rec(h, 2)))
-		}
-		n = l.act(n, 1, d)
-		return add(mul(sym.RMinusScalar(z, sym.ScalarParams{Scalar: 1}), n), mul(z, h)), nil
+	gate := func(s *sym.Symbol, g int) *sym.Symbol { return cut(s, 1, g*l.size, (g+1)*l.size) }
+	if l.kind == "gru" && l.c.num("linear_before_reset", 0) == 0 {
+		first := l.gates - 1 // the last gate reads other states
+		s := add(cut(x, 1, 0, first*l.size), linear(h, cut(r, 0, 0, first*l.size),
+			cut(rb, 0, 0, first*l.size)))
+		z, reset := l.act(gate(s, 0), 0, d), l.act(gate(s, 1), 0, d)
+		n := l.act(add(gate(x, 2), linear(mul(reset, h), l.gate(r, 2), l.gate(rb, 2))), 1, d)
+		return blend(z, n, h), nil
 	}
+	rec := linear(h, r, rb)
+	if l.kind == "gru" {
+		z := l.act(add(gate(x, 0), gate(rec, 0)), 0, d)
+		reset := l.act(add(gate(x, 1), gate(rec, 1)), 0, d)
+		return blend(z, l.act(add(gate(x, 2), mul(reset, gate(rec, 2))), 1, d), h), nil
+	}
+	s := add(x, rec)
+	if l.kind == "rnn" {
+		return l.act(s, 0, d), nil
+	}
+	both := func(g int) *sym.Symbol { return gate(s, g) }
 	peep := func(s, c *sym.Symbol, g int) *sym.Symbol {
 		if !l.c.has(7) {
 			return s
@@ -288,6 +305,12 @@ func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol
 	nextCell = add(mul(f, cell), mul(i, l.act(both(3), 1, d)))
 	o := l.act(peep(both(1), nextCell, 1), 0, d)
 	return mul(o, l.act(nextCell, 2, d)), nextCell
+}
+
+// blend is (1 - z)·n + z·h.
+func blend(z, n, h *sym.Symbol) *sym.Symbol {
+	rest := sym.RMinusScalar(z, sym.ScalarParams{Scalar: 1})
+	return sym.BroadcastAdd(sym.BroadcastMul(rest, n), sym.BroadcastMul(z, h))
 }
 
 // results puts the axes into the order of the attribute layout.
