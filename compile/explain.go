@@ -45,7 +45,7 @@ type PassReport struct {
 
 // converts are the operators that only convert element types.
 var converts = map[*op.Op]bool{prim.Cast.Op: true, prim.AmpCast.Op: true,
-	prim.AmpMultiCast.Op: true, prim.CastLike.Op: true}
+	prim.AmpMultiCast.Op: true, prim.CastLike.Op: true, prim.Casts.Op: true}
 
 // Explain lists the changes that compiling has made to the graph of p. Steps that are skipped do
 // not count as operators that run.

@@ -17,7 +17,7 @@ func mixPrecision(u *Unit, s *Stage) error {
 		return nil
 	}
 	m := &graph.Mixed{Type: u.opt.Precision, Kept: !u.opt.Train, Inside: u.opt.onHost(),
-		Wide:    u.opt.Target.Wide,
+		Wide: u.opt.Target.Wide, Together: u.opt.Target.Whole,
 		Learned: func(v *op.Node) bool { return u.opt.wants(v.Name) }}
 	if u.opt.Train && u.opt.LossScale != nil && len(u.opt.Grads) > 0 {
 		m.Factor = u.variable(Slot{Name: factorName, Kind: SlotFactor, Device: *u.opt.LossScale},

@@ -10,24 +10,29 @@ import (
 
 // number gives nodes and entries their numbers, and slots to the entries that live outside. The
 // order is topological. The forward part comes first in training, so that it can run by itself;
-// forms of parameters come first in inference, so that most runs can pass over them.
+// forms of parameters come first in inference and on queues, so that most runs can pass over them.
 func number(u *Unit) error {
 	p := u.prog
 	first, all := u.Outs, u.all()
+	if u.derivesFirst() {
+		forms := derivedOf(all)
+		first, all = append(forms, first...), append(forms[:len(forms):len(forms)], all...)
+	}
 	if !u.opt.Train {
-		all = append(derivedOf(all), all...)
 		first = all
 	}
 	p.Graph = graph.IndexPhases(first, all)
-	u.draft.forward = len(p.Graph.Nodes)
-	if u.opt.Train {
-		u.draft.forward = len(op.Topo(u.Outs))
-	}
+	u.draft.forward = len(op.Topo(first))
 	if err := u.describe(); err != nil {
 		return err
 	}
 	return u.fillSlots()
 }
+
+// derivesFirst reports whether forms of parameters are made before everything else. Processors look
+// at the versions of parameters when they come to a form in training, so that the first layer starts
+// before the last parameter has arrived.
+func (u *Unit) derivesFirst() bool { return !u.opt.Train || !u.opt.onHost() }
 
 // derivedOf lists the outputs of the nodes below outs that compute another form of variables.
 func derivedOf(outs []op.Entry) (list []op.Entry) {

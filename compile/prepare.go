@@ -168,7 +168,8 @@ func (u *Unit) keep(s *Step) {
 	for j := range s.Call.Out {
 		d := s.Call.Out[j].Desc
 		p.Slots = append(p.Slots, Slot{Name: n.Entry(j).String(), Kind: SlotKept, Desc: d,
-			Device: u.deviceOf(n), Sink: true})
+			Device: u.deviceOf(n), Sink: true,
+			Learned: u.opt.Train && u.derivesFirst()})
 		p.Outside[from+j] = len(p.Slots) - 1
 		f.Outputs = append(f.Outputs, len(p.Slots)-1)
 		p.Memory.Kept += int64(d.Bytes)

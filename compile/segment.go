@@ -23,8 +23,8 @@ const maxSegment = 16
 // With Target.Whole, segments on queues end for none of these reasons but the lane and the two
 // parts: a queue works in order anyway, and a long segment is one recording.
 //
-// Steps that make kept forms of parameters come first in inference and have segments of their own,
-// which are pushed only when a parameter has changed.
+// Steps that make kept forms of parameters come first in inference and on queues, and have segments
+// of their own, which are pushed only when a parameter has changed.
 func cut(u *Unit) {
 	p := u.prog
 	c := &cutter{u: u, p: p, seen: map[int]bool{}, leaves: u.leaves()}
@@ -60,7 +60,7 @@ func (c *cutter) visit(i int) {
 	p, s, forward := c.p, &c.p.Steps[i], c.u.draft.forward
 	if i > 0 {
 		last := &p.Steps[i-1]
-		if !p.Train && s.Form == nil && last.Form != nil && p.Derived == 0 {
+		if c.u.derivesFirst() && s.Form == nil && last.Form != nil && p.Derived == 0 {
 			c.flush(i)
 			p.Derived = len(p.Segments)
 		}

@@ -242,6 +242,22 @@ func compiled() []*Stage {
 			Reason: "products of GPUs add to a matrix at no cost: sums of gradients need no " +
 				"passes over memory; after sharing, which finds gradients that others read too, and " +
 				"before chains, which would take the sums"},
+		// Relies on the narrow type that mix-precision has chosen. Guarantees that every bit stays
+		// as it is. Source: the copies of weights in 16 bits of Micikevicius et al., Mixed
+		// Precision Training, 2018.
+		{Name: "keep-casts", Pass: true, mode: training, pass: graph.KeepCasts,
+			After:  []string{"mix-precision", "share-compiled"},
+			Before: []string{"fuse-pointwise", "recompute"},
+			Reason: "GPUs convert parameters to 16 bits when they have changed, all by one kernel " +
+				"where steps are recorded; after sharing, which leaves one conversion of each, and " +
+				"before recomputation, which would make others"},
+		// Guarantees that every bit stays as it is. Gradients in the narrow type live until the
+		// last one is there.
+		{Name: "join-casts", Pass: true, mode: training, pass: graph.JoinCasts,
+			After: []string{"share-compiled"}, Before: []string{"fuse-pointwise"},
+			Reason: "gradients of parameters that a GPU computes in 16 bits become float32 by one " +
+				"kernel where steps are recorded; after sharing, which finds gradients that others " +
+				"read too"},
 		// Relies on graphs in which nothing else is to fuse. Guarantees that a chain runs in the
 		// place of its last member, after all nodes that it reads. Source: MXNet's pass
 		// PointwiseFusion, which makes kernels of GPUs only.

@@ -12,8 +12,8 @@ import (
 )
 
 // forms are the kept forms of parameters of all programs of the executors that share an arena.
-// Programs for inference share a form when they derive it by the same operator from the same arrays
-// in the same layout. The shapes of their inputs may differ.
+// Programs for inference, and for training on queues, share a form when they derive it by the same
+// operator from the same arrays in the same layout. The shapes of their inputs may differ.
 type forms struct {
 	// pushing is held while segments that make forms are pushed, so that every program reads the
 	// forms of the arrays that it has asked for. It guards form.asked. Operations release programs

@@ -57,8 +57,8 @@ func (p *program) keep(ex *Executor, s *compile.Step) *keeper {
 	return k
 }
 
-// formOf returns the form that step s makes of arrays: one that other programs have where both only
-// infer, or a new one.
+// formOf returns the form that step s makes of arrays: one that other programs have where both make
+// forms before everything else, or a new one.
 func (p *program) formOf(ex *Executor, s *compile.Step, inputs []place) *form {
 	slots := make([]*compile.Slot, len(s.Form.Outputs))
 	for j, slot := range s.Form.Outputs {
@@ -67,14 +67,15 @@ func (p *program) formOf(ex *Executor, s *compile.Step, inputs []place) *form {
 	p.forms.mu.Lock()
 	defer p.forms.mu.Unlock()
 	f := p.forms.find(s.Form.Key, slots, inputs)
-	if f == nil || p.Train {
+	alone := p.Train && p.Derived == 0 // its segments decide when to make the form
+	if f == nil || alone {
 		f = &form{key: s.Form.Key, inputs: inputs}
 		for _, slot := range slots {
 			f.outs = append(f.outs, slot.Desc)
 			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{slot.Desc.Bytes}, nd.On(slot.Device),
 				nd.As(dtype.Uint8), nd.Name(slot.Name), nd.Using(ex.eng)))
 		}
-		if !p.Train {
+		if !alone {
 			p.forms.list[f.key] = append(p.forms.list[f.key], f)
 		}
 	}

@@ -31,6 +31,9 @@ type Mixed struct {
 	Wide device.Products
 	// Kept says that parameters in the narrow type are kept between runs, as inference does.
 	Kept bool
+	// Together says that GPUs convert all parameters at once, and all gradients at once, because
+	// nothing outside waits for single ones.
+	Together bool
 }
 
 // MixPrecision rewrites a graph without gradient that computes in float32.
@@ -283,4 +286,153 @@ func groupFor(e op.Entry, n *op.Node) string {
 		return Group(n)
 	}
 	return Group(e.Node)
+}
+
+// KeepCasts lets GPUs keep learned parameters in the narrow type between runs, so that they are
+// converted once for each version and not in every step.
+func KeepCasts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	if f.Mixed == nil {
+		return outs, 0
+	}
+	r, order := newRewriter(outs, f)
+	params := parameters(order)
+	b := &castBundles{rewriter: r, of: map[bundleKey][]*op.Node{}}
+	for _, n := range order {
+		if b.converts(n, f.Mixed.Type) && !r.outs[n.Entry(0)] && params[n.Entry(0)] &&
+			n.In[0].Node.IsVar() && f.Mixed.Learned(n.In[0].Node) {
+			b.add(n)
+		}
+	}
+	for _, key := range b.keys {
+		list := b.of[key]
+		if f.Mixed.Together && len(list) > 1 {
+			b.join(prim.KeptCasts, key)
+			continue
+		}
+		for _, n := range list {
+			m := prim.KeptCast.Node(prim.CastParams{DType: key.to}, n.In[0])
+			m.Name, m.Attrs, m.Site = n.Name, n.Attrs, n.Site
+			b.replace(n, m.Entry(0))
+		}
+	}
+	for _, n := range order {
+		if r.nodes[n] == nil {
+			r.keep(n, r.now(n.In))
+		}
+	}
+	return r.now(outs), r.changes
+}
+
+// parameters returns the entries that operators read as parameters.
+func parameters(order []*op.Node) map[op.Entry]bool {
+	set := map[op.Entry]bool{}
+	for _, n := range order {
+		if n.IsVar() {
+			continue
+		}
+		args := n.Op.Inputs(n.Params)
+		for k, e := range n.In {
+			if k < len(args) && args[k].Role == op.Param {
+				set[e] = true
+			}
+		}
+	}
+	return set
+}
+
+// JoinCasts makes one operator of the conversions to float32 with which the gradients of a GPU's
+// parameters end, where conversions are made together.
+func JoinCasts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	if f.Mixed == nil || !f.Mixed.Together || f.Forward == 0 {
+		return outs, 0
+	}
+	r, order := newRewriter(outs, f)
+	b := &castBundles{rewriter: r, of: map[bundleKey][]*op.Node{}}
+	ends := map[*op.Node]bool{}
+	for _, e := range outs[f.Forward:] {
+		ends[e.Node] = true
+	}
+	for _, n := range order {
+		for _, a := range n.After {
+			delete(ends, a)
+		}
+	}
+	for _, n := range order {
+		if ends[n] && b.converts(n, dtype.Float32) && r.uses[n.Entry(0)] == 1 &&
+			f.Types[n.In[0]] == f.Mixed.Type && len(n.After) == 0 {
+			b.add(n)
+		}
+	}
+	late := map[*op.Node]bool{}
+	for _, list := range b.of {
+		for _, n := range list {
+			late[n] = len(list) > 1
+		}
+	}
+	for _, n := range order {
+		if !late[n] {
+			r.keep(n, r.now(n.In))
+		}
+	}
+	for _, key := range b.keys {
+		if list := b.of[key]; len(list) > 1 {
+			b.join(prim.Casts, key)
+		}
+	}
+	return r.now(outs), r.changes
+}
+
+// castBundles are conversions that one operator may make together.
+type castBundles struct {
+	*rewriter
+	of   map[bundleKey][]*op.Node
+	keys []bundleKey // of the map, in the order of the graph
+}
+
+// bundleKey says which conversions belong together.
+type bundleKey struct {
+	from, to dtype.Type
+	group    string
+}
+
+// converts reports whether n converts to a type on a GPU.
+func (b *castBundles) converts(n *op.Node, to dtype.Type) bool {
+	return !n.IsVar() && n.Op == prim.Cast.Op && b.facts.Types[n.Entry(0)] == to &&
+		b.facts.Types[n.In[0]] != to && b.facts.kind(n) == device.KindCUDA
+}
+
+// add adds a conversion to its bundle.
+func (b *castBundles) add(n *op.Node) {
+	key := bundleKey{b.facts.Types[n.In[0]], b.facts.Types[n.Entry(0)], Group(n)}
+	if b.of[key] == nil {
+		b.keys = append(b.keys, key)
+	}
+	b.of[key] = append(b.of[key], n)
+}
+
+// join makes one node of a bundle, whose inputs have been rewritten or are variables.
+func (b *castBundles) join(h op.Handle[prim.CastsParams], key bundleKey) {
+	list := b.of[key]
+	in := make([]op.Entry, len(list))
+	for i, n := range list {
+		if in[i] = n.In[0]; !in[i].Node.IsVar() {
+			in[i] = b.made[in[i]]
+		}
+	}
+	m := h.Node(prim.CastsParams{DType: key.to, NumOutputs: len(list)}, in...)
+	m.Name, m.Site = list[0].Name+"...", list[0].Site
+	if key.group != "" {
+		m.Attrs = map[string]string{GroupAttr: key.group}
+	}
+	for i, n := range list {
+		b.replace(n, m.Entry(i))
+	}
+}
+
+// replace makes e take the place of conversion n.
+func (b *castBundles) replace(n *op.Node, e op.Entry) {
+	b.become(n.Entry(0), e)
+	b.nodes[n] = e.Node
+	b.changes++
+	b.facts.note(Change{Node: n.Name, Before: describe(n, n.In), After: e.Node.Op.Name})
 }

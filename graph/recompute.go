@@ -204,7 +204,7 @@ func (r *recomputer) kept(d division) []bool {
 		case "False", "false", "0":
 			keep[i] = true
 		}
-		keep[i] = keep[i] || m.IsVar() || r.outs[i] || m.Op.Update
+		keep[i] = keep[i] || m.IsVar() || r.outs[i] || m.Op.Update || m.Op.Derived
 	}
 	return keep
 }

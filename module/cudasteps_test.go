@@ -9,6 +9,7 @@ import (
 
 	"gomx/device"
 	"gomx/device/cuda"
+	"gomx/dtype"
 	"gomx/gluon"
 	"gomx/gluon/zoo"
 	"gomx/initializer"
@@ -26,7 +27,9 @@ type counted struct {
 	data      []dataio.Desc
 	label     []dataio.Desc
 	optimizer optimizer.Optimizer
+	precision dtype.Type
 	most      int64 // kernels, library calls, copies and fills of a step
+	narrow    int64 // the same in bfloat16
 }
 
 // resnet50 is ResNet-50 with a loss.
@@ -80,15 +83,18 @@ func TestCUDAStepWork(t *testing.T) {
 	words := []dataio.Desc{desc("data0", 2, 8), desc("data1", 2, 8), desc("data2", 2),
 		desc("data3", 2, 3)}
 	for _, c := range []counted{{"resnet50", resnet50, images, class,
-		optimizer.SGD{LR: 0.01, Momentum: 0.9, WD: 1e-4}, 400},
+		optimizer.SGD{LR: 0.01, Momentum: 0.9, WD: 1e-4}, dtype.Float32, 400, 400},
 		{"bert-base", bertBase, words, []dataio.Desc{desc("next_label", 2), desc("words_label", 6)},
-			optimizer.Adam{LR: 1e-4}, 500}} {
+			optimizer.Adam{LR: 1e-4}, dtype.Float32, 500, 580}} {
 		t.Run(c.name, func(t *testing.T) { c.count(t) })
+		c.precision, c.most = dtype.BFloat16, c.narrow
+		t.Run(c.name+" in bfloat16", func(t *testing.T) { c.count(t) })
 	}
 }
 
 func (c *counted) count(t *testing.T) {
-	mod := module.New(c.net(t), module.On(device.CUDA(0)), module.Replay())
+	mod := module.New(c.net(t), module.On(device.CUDA(0)), module.Replay(),
+		module.MixedPrecision(c.precision))
 	if err := mod.Bind(c.data, c.label); err != nil {
 		t.Fatal(err)
 	}

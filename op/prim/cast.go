@@ -115,18 +115,21 @@ func defineAmpMultiCast() {
 			}
 			return in
 		},
-		Ref: func(_ AmpMultiCastParams, c *op.Call) error {
-			for i, out := range c.Out {
-				if out.Data == nil {
-					continue
-				}
-				if err := convert(&op.Call{In: c.In[i : i+1], Out: c.Out[i : i+1]}); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		Ref: func(_ AmpMultiCastParams, c *op.Call) error { return convertEach(c) },
 	})
+}
+
+// convertEach converts each input to the type of the output at its place, where one is wanted.
+func convertEach(c *op.Call) error {
+	for i, out := range c.Out {
+		if out.Data == nil {
+			continue
+		}
+		if err := convert(&op.Call{In: c.In[i : i+1], Out: c.Out[i : i+1]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isMixed reports whether t takes part in mixed precision: float64 and integers do not.

@@ -13,7 +13,17 @@ var (
 	// KeptCast converts a parameter to another element type; its result is kept until the
 	// parameter changes.
 	KeptCast = op.Declare[CastParams]("_kept_cast")
+	// KeptCasts is KeptCast for several parameters.
+	KeptCasts = op.Declare[CastsParams]("_kept_casts")
+	// Casts converts several arrays of one element type to another one.
+	Casts = op.Declare[CastsParams]("_casts")
 )
+
+// CastsParams are the parameters of Casts and KeptCasts.
+type CastsParams struct {
+	DType      dtype.Type `op:"dtype,required" doc:"element type of the outputs"`
+	NumOutputs int        `op:"num_outputs,auto" max:"16384" doc:"number of inputs and outputs"`
+}
 
 func init() {
 	ScaleGradient.Define(op.Spec[op.NoParams]{
@@ -39,4 +49,23 @@ func init() {
 		},
 		Ref: func(_ CastParams, c *op.Call) error { return convert(c) },
 	})
+	casts := op.Spec[CastsParams]{
+		Traits: op.Traits{Hidden: true, Variadic: true, Multi: true,
+			NoGrad: "it is made after the gradient"},
+		Inputs:  func(p CastsParams) []op.Input { return args(p.NumOutputs) },
+		Outputs: func(p CastsParams) []string { return numbered(p.NumOutputs) },
+		Infer:   func(_ CastsParams, in, out []dtype.Shape) error { return eachLike(in, out) },
+		InferType: func(p CastsParams, _, out []dtype.Type) error {
+			for i := range out {
+				if err := requireType("output", &out[i], p.DType); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Ref: func(_ CastsParams, c *op.Call) error { return convertEach(c) },
+	}
+	Casts.Define(casts)
+	casts.Derived = true
+	KeptCasts.Define(casts)
 }

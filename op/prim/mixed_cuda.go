@@ -12,4 +12,9 @@ func init() {
 	attach.CUDA(KeptCast, func(_ CastParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDACast(a)
 	})
+	for _, h := range []op.Handle[CastsParams]{Casts, KeptCasts} {
+		attach.CUDA(h, func(_ CastsParams, a *op.Args) (*op.Prepared, error) {
+			return attach.CUDACasts(a)
+		})
+	}
 }

@@ -57,18 +57,20 @@ KERNEL(cast, Cast) {
 template <class E> struct alignas(16) Eight {
 	E v[8];
 };
-template <class From, class To> __device__ inline void convert(const Cast &k) {
-	const From *in = (const From *)k.in;
-	To *out = (To *)k.out;
-	Int packs = ((Int)in | (Int)out) % 16 ? (Int)0 : k.n / 8;
-	EACH(p, packs) {
+template <class From, class To> __device__ inline void convert_run(To *out, const From *in, Int n,
+	Int thread, Int threads) {
+	Int packs = ((Int)in | (Int)out) % 16 ? (Int)0 : n / 8;
+	for (Int p = thread; p < packs; p += threads) {
 		const Eight<From> x = ((const Eight<From> *)in)[p];
 		Eight<To> y;
 #pragma unroll
 		for (int j = 0; j < 8; j++) put(y.v, j, get(x.v, j));
 		((Eight<To> *)out)[p] = y;
 	}
-	for (Int i = packs * 8 + THREAD; i < k.n; i += THREADS) put(out, i, get(in, i));
+	for (Int i = packs * 8 + thread; i < n; i += threads) put(out, i, get(in, i));
+}
+template <class From, class To> __device__ inline void convert(const Cast &k) {
+	convert_run((To *)k.out, (const From *)k.in, k.n, THREAD, THREADS);
 }
 KERNEL(cast_1_3, Cast) { convert<float, half_t>(k); }
 KERNEL(cast_1_13, Cast) { convert<float, bfloat_t>(k); }
@@ -76,6 +78,34 @@ KERNEL(cast_3_1, Cast) { convert<half_t, float>(k); }
 KERNEL(cast_3_13, Cast) { convert<half_t, bfloat_t>(k); }
 KERNEL(cast_13_1, Cast) { convert<bfloat_t, float>(k); }
 KERNEL(cast_13_3, Cast) { convert<bfloat_t, half_t>(k); }
+// Conversions of many arrays: each block treats parts of CAST_SPAN elements, array i has the parts
+// from first[i] on.
+const int MANY_CASTS = 120;
+const Int CAST_SPAN = 4096;
+struct Casts {
+	Int count, parts, first[MANY_CASTS + 1];
+	struct {
+		Ptr out, in;
+		Int n;
+	} one[MANY_CASTS];
+};
+template <class From, class To> __device__ inline void convert_many(const Casts &k) {
+	for (Int b = blockIdx.x; b < k.parts; b += gridDim.x) {
+		int low = 0, high = (int)k.count - 1; // the last array whose first part is at most b
+		while (low < high) {
+			int middle = (low + high + 1) / 2;
+			if (k.first[middle] <= b) low = middle;
+			else high = middle - 1;
+		}
+		Int from = (b - k.first[low]) * CAST_SPAN, rest = k.one[low].n - from;
+		convert_run((To *)k.one[low].out + from, (const From *)k.one[low].in + from,
+			rest < CAST_SPAN ? rest : CAST_SPAN, (Int)threadIdx.x, (Int)blockDim.x);
+	}
+}
+KERNEL(casts_1_3, Casts) { convert_many<float, half_t>(k); }
+KERNEL(casts_1_13, Casts) { convert_many<float, bfloat_t>(k); }
+KERNEL(casts_3_1, Casts) { convert_many<half_t, float>(k); }
+KERNEL(casts_13_1, Casts) { convert_many<bfloat_t, float>(k); }
 
 // Sets a number to zero if an element is infinite or NaN; all writing threads write the same value.
 struct Finite {
