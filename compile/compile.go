@@ -79,7 +79,8 @@ type Options struct {
 	// serves tests, which compare the fast program with the graph as it was composed.
 	NoFusion bool
 
-	// Without has the names of passes to leave out; the error of [CheckNames] lists all names.
+	// Without has the names of passes to leave out, and of the stage layout; the error of
+	// [CheckNames] lists all names.
 	// Passes that are needed run nevertheless.
 	Without []string
 
@@ -109,6 +110,16 @@ type Target struct {
 // onHost reports whether everything runs on processors.
 func (o *Options) onHost() bool {
 	return o.Device.Kind == device.KindCPU && (o.Spread == nil || o.Spread.Host)
+}
+
+// lays reports whether kernels choose the layouts of the arrays between them: on processors where
+// the target says so, and on a GPU, whose convolutions ask for channels last. A program with parts
+// on a GPU and on another device stays plain.
+func (o *Options) lays() bool {
+	if o.Device.Kind == device.KindCUDA {
+		return o.Spread == nil && !o.NoFusion
+	}
+	return o.Target.Layouts && o.onHost() && !o.NoFusion
 }
 
 // wants reports whether the gradient of an argument is wanted. A request of op.ReqNull is the same as
@@ -165,11 +176,13 @@ func Compile(src Source, o Options) (p *Program, err error) {
 }
 
 // CheckNames reports a name in a list of passes to leave out that no pass has, and lists all names.
-// A stage that is no pass cannot be left out, so its name is an error too.
+// Of the stages that are no passes layout alone can be left out; the names of others are errors too.
 func CheckNames(names []string) error {
 	var all []string
-	for _, s := range passes() {
-		all = append(all, s.Name)
+	for _, s := range stages() {
+		if s.Pass || s.Optional {
+			all = append(all, s.Name)
+		}
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {

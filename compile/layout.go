@@ -3,6 +3,7 @@ package compile
 import (
 	"slices"
 
+	"gomx/device"
 	"gomx/graph"
 	"gomx/op"
 	"gomx/op/nn"
@@ -15,8 +16,8 @@ import (
 //
 // Layouts travel from producers to readers: a kernel that looks at layouts is offered its inputs as
 // they are, and answers with the inputs that it wants and the outputs that it gives. Other kernels
-// get plain inputs, but for pointwise ones and joins along channels, to which a blocked array looks
-// like a plain one of another shape.
+// get plain inputs, but for pointwise ones, and for joins along channels and their gradient, to
+// which a blocked array looks like a plain one of another shape.
 //
 // An old entry belongs to the graph as it was numbered, a new entry to the graph with changes of
 // layout.
@@ -28,6 +29,7 @@ type layouter struct {
 	now   map[op.Entry]op.Entry // new entries, by old entry
 	desc  map[op.Entry]op.Desc  // descriptions by new entry, with their layouts
 	moved map[move]op.Entry     // changes of layout made so far: readers of one layout share one
+	taken map[op.Entry]bool     // new entries that some node reads in their present layout
 	laid  map[*op.Node]*ready   // kernels by new node
 }
 
@@ -43,16 +45,15 @@ type blocks interface {
 	Seen(shape []int) []int // shape of a plain array with the same memory
 }
 
-// layOut chooses layouts and numbers the graph again with the changes of layout in it. Programs
-// with a part on another device stay plain: only the processor's library has blocked layouts.
+// layOut chooses layouts and numbers the graph again with the changes of layout in it.
 func layOut(u *Unit) error {
-	if u.opt.NoFusion || !u.opt.Target.Layouts || !u.opt.onHost() {
+	if !u.opt.lays() {
 		return nil
 	}
 	p := u.prog
 	l := &layouter{u: u, p: p, used: p.used(), reads: map[op.Entry]int{},
 		now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
-		moved: map[move]op.Entry{}, laid: map[*op.Node]*ready{}}
+		moved: map[move]op.Entry{}, taken: map[op.Entry]bool{}, laid: map[*op.Node]*ready{}}
 	for _, n := range p.Graph.Nodes {
 		for _, e := range n.In {
 			l.reads[e]++
@@ -100,6 +101,9 @@ func (l *layouter) visit(i int, n *op.Node) error {
 		c := *n
 		c.In, c.After, m = in, after, &c
 	}
+	for k, e := range in {
+		l.taken[e] = l.taken[e] || !ignores(n, k)
+	}
 	l.laid[m] = r
 	for j := range r.out {
 		e := n.Entry(j)
@@ -125,6 +129,11 @@ func (l *layouter) choose(i int, n *op.Node, in []op.Entry) (*ready, error) {
 		if r, err := l.concat(n, a, in, layout); r != nil || err != nil {
 			return r, err
 		}
+	case layout != nil && n.Op == prim.ConcatGrad.Op && l.freed(i, len(a.Out)) &&
+		n.Params.(prim.ConcatParams).Dim.Value() == 1:
+		if r, err := l.pieces(n, a, in, layout); r != nil || err != nil {
+			return r, err
+		}
 	}
 	if err := l.plain(n, in); err != nil {
 		return nil, err
@@ -138,6 +147,16 @@ func (l *layouter) free(i, j int) bool {
 	from, _ := l.p.Graph.Out(i)
 	_, outside := l.p.Outside[from+j]
 	return !outside
+}
+
+// freed reports whether all of count outputs of node number i may have any layout.
+func (l *layouter) freed(i, count int) bool {
+	for j := range count {
+		if !l.free(i, j) {
+			return false
+		}
+	}
+	return true
 }
 
 // common returns the first blocked layout among the inputs that node n reads; nil if all are plain.
@@ -162,8 +181,8 @@ func (l *layouter) plain(n *op.Node, in []op.Entry) (err error) {
 }
 
 // convert returns entry e in the layout of want. A form of a parameter that nothing else reads is
-// made in that layout from the start; else a node that changes the layout is added, once for all
-// readers.
+// made in that layout from the start, and so is the result of a conversion of types that nothing
+// has read as it is; else a node that changes the layout is added, once for all readers.
 func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 	have := l.desc[e]
 	if have.Layout == want.Layout {
@@ -173,7 +192,7 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 	if m, ok := l.moved[key]; ok {
 		return m, nil
 	}
-	if r := l.laid[e.Node]; r != nil && e.Node.Op.Derived && have.Layout == nil && l.reads[e] == 1 {
+	if r := l.laid[e.Node]; r != nil && have.Layout == nil && l.remade(e, r, want) {
 		a := *r.args
 		a.Out = slices.Clone(a.Out)
 		a.Out[e.Index] = want
@@ -196,8 +215,19 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 		return e, err
 	}
 	m := n.Entry(0)
-	l.laid[n], l.desc[m], l.moved[key] = r, want, m
+	l.laid[n], l.desc[m], l.moved[key], l.taken[e] = r, want, m, true
 	return m, nil
+}
+
+// remade reports whether the kernel that makes entry e may be asked for the layout of want instead.
+func (l *layouter) remade(e op.Entry, r *ready, want op.Desc) bool {
+	if !e.Node.Op.Layouts {
+		return false
+	}
+	if _, ok := want.Layout.(blocks); ok && !l.taken[e] {
+		return e.Node.Op.Derived || prim.IsCast(e.Node.Op) && r.args.Chooses(e.Index)
+	}
+	return e.Node.Op.Derived && l.reads[e] == 1
 }
 
 // offer prepares a kernel that looks at layouts. Where it cannot serve the layouts of its inputs,
@@ -230,15 +260,16 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 	return r, nil
 }
 
-// alike reports whether all operands of a pointwise node have one shape and type, and no output has
-// to be plain. Operands that are broadcast would be read at other places than in a plain array.
+// alike reports whether all operands of a pointwise node have one shape, and on processors one
+// type, and no output has to be plain. Operands that are broadcast would be read at other places
+// than in a plain array, but for single numbers. Processors cannot change the layouts of all types.
 func (l *layouter) alike(i int, n *op.Node, a *op.Args) bool {
+	host := l.u.deviceOf(n).Kind == device.KindCPU
 	same := func(d op.Desc) bool {
-		return d.DType == a.Out[0].DType &&
-			d.Shape.Equal(a.Out[0].Shape)
+		return d.Shape.Equal(a.Out[0].Shape) && (d.DType == a.Out[0].DType || !host)
 	}
 	for _, d := range a.In {
-		if !same(d) {
+		if !same(d) && !l.single(d, a) {
 			return false
 		}
 	}
@@ -250,6 +281,11 @@ func (l *layouter) alike(i int, n *op.Node, a *op.Args) bool {
 	return true
 }
 
+// single reports whether an operand of a pointwise node is one number for all elements.
+func (l *layouter) single(d op.Desc, a *op.Args) bool {
+	return d.Shape.Size() == 1 && a.Out[0].Shape.Size() > 1
+}
+
 // pointwise prepares the kernel as for plain arrays: where an element lies does not matter to it,
 // as long as all operands have the same layout. Inputs in another layout are converted to the first
 // one.
@@ -257,7 +293,9 @@ func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) 
 	err error) {
 	for k := range in {
 		want := a.In[k]
-		want.Layout = layout
+		if !l.single(want, a) {
+			want.Layout = layout
+		}
 		if in[k], err = l.convert(in[k], want); err != nil {
 			return nil, err
 		}
@@ -297,6 +335,33 @@ func (l *layouter) concat(n *op.Node, a *op.Args, in []op.Entry, layout any) (r 
 		a.In[k].Shape = lay.Seen(a.In[k].Shape)
 	}
 	a.Out[0].Shape = lay.Seen(a.Out[0].Shape)
+	if r, err = l.u.ready(n, a); err != nil {
+		return nil, err
+	}
+	r.out = laidOut(r.out, layout)
+	return r, nil
+}
+
+// pieces prepares the gradient of joining along channels likewise; the shapes of the pieces follow
+// from the inputs that are not read.
+func (l *layouter) pieces(n *op.Node, a *op.Args, in []op.Entry, layout any) (r *ready, err error) {
+	lay := layout.(blocks)
+	for _, d := range a.Out {
+		if !lay.Fits(d.Shape) {
+			return nil, nil
+		}
+	}
+	want := a.In[0]
+	want.Layout = layout
+	if in[0], err = l.convert(in[0], want); err != nil {
+		return nil, err
+	}
+	for k := range a.In {
+		a.In[k].Shape = lay.Seen(a.In[k].Shape)
+	}
+	for j := range a.Out {
+		a.Out[j].Shape = lay.Seen(a.Out[j].Shape)
+	}
 	if r, err = l.u.ready(n, a); err != nil {
 		return nil, err
 	}

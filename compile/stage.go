@@ -37,6 +37,9 @@ type Stage struct {
 	// Needed says that the stage is never left out by name: the graph would not run.
 	Needed bool
 
+	// Optional says that the stage may be left out by name although it is no pass.
+	Optional bool
+
 	// Either do or pass is given: do for stages that need the unit or its options, pass for those
 	// that see nothing but outputs and facts.
 	do   func(u *Unit, s *Stage) error
@@ -55,10 +58,12 @@ const (
 )
 
 // runs reports whether the options leave a stage on. Stages without a pass always run in their
-// mode: they test the options that they depend on themselves.
+// mode, but for optional ones: they test the options that they depend on themselves.
 func (s *Stage) runs(o *Options) bool {
 	switch {
 	case s.mode == inferring && o.Train, s.mode == training && !o.Train:
+		return false
+	case s.Optional && slices.Contains(o.Without, s.Name):
 		return false
 	case s.pass == nil:
 		return true

@@ -20,34 +20,45 @@ import (
 	"gomx/dtype"
 )
 
-// Norm is batch normalization of [outer][channels][inner], computed by cuDNN. Parameters and
+// Norm is batch normalization computed by cuDNN. Parameters and
 // statistics are float64 for data of float64, otherwise float32.
 type Norm struct{ l *layer }
 
 // mostRows is the largest number of rows that cuDNN normalizes if inner is 1.
 const mostRows = 1<<16 - 1
 
+// NormDims are the extents of a normalization of [outer][channels][inner], or, with Last, of
+// [outer][inner][channels].
+type NormDims struct {
+	Outer, Channels, Inner int
+	Last                   bool
+}
+
 // NewNorm describes a normalization to cuDNN, or returns nil if the library is missing or does not
 // support it.
-func NewNorm(t, stat dtype.Type, outer, channels, inner int) *Norm {
+func NewNorm(t, stat dtype.Type, d NormDims) *Norm {
 	e, ok := dnnTypeOf(t)
 	wide := dtype.Float32
 	if t == dtype.Float64 {
 		wide = t
 	}
-	if !ok || stat != wide || !whole(outer, channels, inner) || inner == 1 && outer > mostRows {
+	if !ok || stat != wide || !whole(d.Outer, d.Channels, d.Inner) ||
+		d.Inner == 1 && d.Outer > mostRows {
 		return nil
 	}
 	const perElement, spatial = 0, 1
 	mode := C.int(spatial)
-	if inner == 1 {
+	if d.Inner == 1 {
 		mode = perElement
 	}
-	dims := [4]C.int{C.int(outer), C.int(channels), C.int(inner), 1}
-	l := newLayer(C.gcu_dnn_norm, "batch normalization", fmt.Sprint(t, " ",
-		[...]int{outer, channels, inner}), func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int {
-		return C.gcu_dnn_norm_make(f, e.number, mode, &dims[0], l)
-	})
+	dims, last := [4]C.int{C.int(d.Outer), C.int(d.Channels), C.int(d.Inner), 1}, C.int(0)
+	if d.Last {
+		last = 1
+	}
+	l := newLayer(C.gcu_dnn_norm, "batch normalization", fmt.Sprint(t, " ", d),
+		func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int {
+			return C.gcu_dnn_norm_make(f, e.number, mode, &dims[0], last, l)
+		})
 	if l == nil {
 		return nil
 	}

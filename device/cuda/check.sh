@@ -104,5 +104,5 @@ GX_FAKE_DEVICES=4 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakenccl" $GO test -tags c
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run 'Conv|Deconv|Pool|Norm|Soft|Layer|CUDALibrary' ./device/cuda ./op/nn ./op/loss ./op/prim
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDALibrary ./op/rnn ./exec
-LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDAStepWork ./module
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run 'CUDAStepWork|CUDALayoutCopies' ./module
 step "passed"

@@ -9,11 +9,13 @@ int cuCtxSetCurrent(void *ctx);
 int gcu_dnn_conv_make(gcu_dnn *f, const gcu_dnn_spec *s, gcu_dnn_conv *c) {
 	memset(c, 0, sizeof *c);
 	c->doubles = s->type == 1;
-	int n = 2 + s->axes, cross_correlation = 1;
-	int err = gcu_dnn_tensor(f, &c->x, s->type, n, s->x, 0);
-	if (!err) err = gcu_dnn_tensor(f, &c->y, s->type, n, s->y, 0);
+	const int n = 2 + s->axes, cross_correlation = 1, channels_first = 0, channels_last = 1;
+	int err = gcu_dnn_tensor_in(f, &c->x, s->type, n, s->x, s->last);
+	if (!err) err = gcu_dnn_tensor_in(f, &c->y, s->type, n, s->y, s->last);
 	if (!err) err = f->CreateFilterDescriptor(&c->w);
-	if (!err) err = f->SetFilterNdDescriptor(c->w, s->type, 0, n, s->w);
+	if (!err)
+		err = f->SetFilterNdDescriptor(c->w, s->type, s->last ? channels_last : channels_first, n,
+			s->w);
 	for (int k = 0; k < 3 && !err; k++) {
 		err = f->CreateConvolutionDescriptor(&c->conv[k]);
 		if (!err)

@@ -23,11 +23,13 @@ import (
 )
 
 // ConvDims are the extents of a convolution of images in [batch][channels][...] by weights in [out
-// channels][channels of a group][...].
+// channels][channels of a group][...], or, with Last, of images in [batch][...][channels] by weights
+// in [out channels][...][channels of a group].
 type ConvDims struct {
 	Batch, In, Out, Groups int
 	Image, Result, Kernel  []int
 	Stride, Pad, Dilate    []int
+	Last                   bool
 }
 
 // The computations of a convolution: forward, and the gradients of its data and of its weight.
@@ -76,6 +78,9 @@ func NewConv(t dtype.Type, d ConvDims) *Conv {
 	d.strip()
 	s := C.gcu_dnn_spec{_type: e.number, compute: e.compute, math: e.math, groups: C.int(d.Groups),
 		axes: C.int(max(len(d.Kernel), 2))}
+	if d.Last {
+		s.last = 1
+	}
 	s.x[0], s.x[1] = C.int(d.Batch), C.int(d.In)
 	s.y[0], s.y[1] = C.int(d.Batch), C.int(d.Out)
 	s.w[0], s.w[1] = C.int(d.Out), C.int(d.In/d.Groups)

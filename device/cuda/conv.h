@@ -10,8 +10,9 @@
 enum { gcu_dnn_axes = 3 }; // largest number of axes of images
 
 // The description of a convolution for cuDNN. A convolution of one axis is described with two.
+// Extents are in the order batch, channels, axes; last says that memory has the channels last.
 typedef struct {
-	int type, compute, math, axes, groups;
+	int type, compute, math, axes, groups, last;
 	int x[2 + gcu_dnn_axes], w[2 + gcu_dnn_axes], y[2 + gcu_dnn_axes];
 	int pad[gcu_dnn_axes], stride[gcu_dnn_axes], dilate[gcu_dnn_axes];
 } gcu_dnn_spec;

@@ -53,3 +53,10 @@ func describe(i int) (info Info, err error) {
 	info.Processors, err = d.Attribute(cu.MultiprocessorCount)
 	return info, err
 }
+
+// HasTensorCores reports whether device id multiplies matrices of 16-bit numbers in units of their
+// own, as compute capabilities from 7.0 on do.
+func HasTensorCores(id int) bool {
+	g, err := open(id)
+	return err == nil && g.info.Major >= 7
+}

@@ -101,6 +101,18 @@ int gcu_dnn_tensor(gcu_dnn *f, void **d, int type, int n, const int *dims, const
 	return err ? err : f->SetTensorNdDescriptor(*d, type, n, dims, strides ? strides : dense);
 }
 
+int gcu_dnn_tensor_in(gcu_dnn *f, void **d, int type, int n, const int *dims, int last) {
+	int strides[8], step = dims[1];
+	if (!last) return gcu_dnn_tensor(f, d, type, n, dims, 0);
+	for (int i = n - 1; i >= 0; i--) {
+		if (i == 1) continue;
+		strides[i] = step;
+		step *= dims[i];
+	}
+	strides[1] = 1;
+	return gcu_dnn_tensor(f, d, type, n, dims, strides);
+}
+
 void gcu_dnn_scales(int doubles, const void **one, const void **none) {
 	static const float f1 = 1, f0 = 0;
 	static const double d1 = 1, d0 = 0;

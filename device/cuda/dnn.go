@@ -147,6 +147,9 @@ func (d *dnn) on(q *Queue) (unsafe.Pointer, error) {
 // that recordings stay valid.
 func (q *Queue) Workspace(bytes int) (unsafe.Pointer, error) { return q.room(&q.space, bytes) }
 
+// Spare is Workspace for copies of the operands of such work.
+func (q *Queue) Spare(bytes int) (unsafe.Pointer, error) { return q.room(&q.copies, bytes) }
+
 // room returns memory of one of the workspaces of q.
 func (q *Queue) room(w *workspace, bytes int) (unsafe.Pointer, error) {
 	if bytes <= w.bytes {

@@ -112,6 +112,10 @@ int gcu_dnn_open(gcu_dnn *f, void *ctx, void *stream, void **handle);
 // gcu_dnn_tensor makes the descriptor of an array; the array is dense if strides is zero.
 int gcu_dnn_tensor(gcu_dnn *f, void **d, int type, int n, const int *dims, const int *strides);
 
+// gcu_dnn_tensor_in makes the descriptor of an array without gaps, whose channels are its axis 1:
+// they lie last if last is set, and the array is row-major otherwise.
+int gcu_dnn_tensor_in(gcu_dnn *f, void **d, int type, int n, const int *dims, int last);
+
 // gcu_dnn_scales returns pointers to the numbers 1 and 0 in the type of the library's scales.
 void gcu_dnn_scales(int doubles, const void **one, const void **none);
 

@@ -32,11 +32,12 @@ int gcu_dnn_softmax_make(gcu_dnn *f, int type, int algorithm, const int *dims, g
 	return made(f, l, gcu_dnn_tensor(f, &l->x, type, 4, dims, 0));
 }
 
-int gcu_dnn_norm_make(gcu_dnn *f, int type, int mode, const int *dims, gcu_dnn_layer *l) {
+int gcu_dnn_norm_make(gcu_dnn *f, int type, int mode, const int *dims, int last,
+	gcu_dnn_layer *l) {
 	memset(l, 0, sizeof *l);
 	l->doubles = type == 1;
 	l->mode = mode;
-	int err = gcu_dnn_tensor(f, &l->x, type, 4, dims, 0);
+	int err = gcu_dnn_tensor_in(f, &l->x, type, 4, dims, last);
 	if (!err) err = f->CreateTensorDescriptor(&l->y);
 	if (!err) err = f->DeriveBNTensorDescriptor(l->y, l->x, mode);
 	return made(f, l, err);

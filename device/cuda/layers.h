@@ -23,7 +23,8 @@ typedef struct {
 
 int gcu_dnn_pool_make(gcu_dnn *f, const gcu_dnn_pool *s, gcu_dnn_layer *l);
 int gcu_dnn_softmax_make(gcu_dnn *f, int type, int algorithm, const int *dims, gcu_dnn_layer *l);
-int gcu_dnn_norm_make(gcu_dnn *f, int type, int mode, const int *dims, gcu_dnn_layer *l);
+int gcu_dnn_norm_make(gcu_dnn *f, int type, int mode, const int *dims, int last,
+	gcu_dnn_layer *l);
 void gcu_dnn_layer_free(gcu_dnn *f, gcu_dnn_layer *l);
 
 int gcu_dnn_pool_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y, const void *x);

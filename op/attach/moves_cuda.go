@@ -4,6 +4,7 @@ package attach
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"gomx/device/cuda"
@@ -233,8 +234,26 @@ func CUDAFill[P any](value func(P) float64) op.Prepare[P] {
 	})
 }
 
-// CUDACast prepares a conversion of input 0 to the type of output 0.
+// CUDACast prepares a conversion of input 0 to the type of output 0. The output has the layout that
+// a reader has asked for, else the input's layout where it may.
 func CUDACast(a *op.Args) (*op.Prepared, error) {
+	out := slices.Clone(a.Out)
+	if IsLast(a.In[0]) && a.Chooses(0) {
+		out[0].Layout = a.In[0].Layout
+	}
+	cast := linearCast
+	if IsLast(a.In[0]) != IsLast(out[0]) {
+		cast = turnedCast
+	}
+	k, err := cast(a)
+	if err == nil {
+		k.Out = out
+	}
+	return k, err
+}
+
+// linearCast prepares a conversion of elements in the order of memory.
+func linearCast(a *op.Args) (*op.Prepared, error) {
 	n, from, to := a.Out[0].Shape.Size(), a.In[0].DType, a.Out[0].DType
 	name, threads := "cast", n
 	if narrowFloat(from) && narrowFloat(to) && from != to {

@@ -16,7 +16,7 @@ const normBias = 5
 
 func init() {
 	BiasedBatchNorm.Define(op.Spec[BatchNormParams]{
-		Traits: op.Traits{Hidden: true,
+		Traits: op.Traits{Hidden: true, Layouts: true,
 			Doc:     "BiasedBatchNorm is BatchNorm of data plus a bias per channel.",
 			Inplace: [][2]int{{0, 0}}, Mutates: []int{3, 4},
 			Kind: op.Normalization,

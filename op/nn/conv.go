@@ -39,6 +39,7 @@ floor((x + 2·pad - dilate·(kernel-1) - 1)/stride) + 1. With num_group g, the c
 g groups that are convolved separately.`,
 			Aliases:   []string{"_npx_convolution", "Convolution_v1"},
 			Legacy:    []string{"Convolution_v1"},
+			Layouts:   true,
 			Precision: op.Narrow,
 			Kind:      op.Product,
 		},

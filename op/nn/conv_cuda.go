@@ -13,19 +13,29 @@ import (
 
 func init() {
 	attach.CUDA(Convolution, func(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
+		if last, err := convolutionLast(p, a); last != nil || err != nil {
+			return last, err
+		}
+		a = plainArgs(a)
 		k, err := newConvCUDA(newConvolution(p, a.In[0].Shape, a.Out[0].Shape), a.Out[0].DType)
 		if err != nil {
 			return nil, err
 		}
-		return attach.OnQueue(k.scratch, func(q *cuda.Queue, c *op.Call) error {
+		r, err := attach.OnQueue(k.scratch, func(q *cuda.Queue, c *op.Call) error {
 			var bias unsafe.Pointer
 			if !p.NoBias {
 				bias = c.In[2].Data
 			}
 			return k.forward(q, c.Out[0].Data, c.In[0].Data, c.In[1].Data, bias, c.Scratch)
 		})
+		r.In = a.In
+		return r, err
 	})
 	attach.CUDA(ConvolutionGrad, func(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
+		if last, err := convolutionGradLast(p, a); last != nil || err != nil {
+			return last, err
+		}
+		a = plainArgs(a)
 		k, err := newConvCUDA(newConvolution(p, a.In[1].Shape, a.In[0].Shape), a.In[0].DType)
 		if err != nil {
 			return nil, err
@@ -34,7 +44,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return attach.OnQueue(max(k.scratch, bias.Scratch()),
+		r, err := attach.OnQueue(max(k.scratch, bias.Scratch()),
 			func(q *cuda.Queue, c *op.Call) error {
 				dy, x, w := c.In[0].Data, c.In[1].Data, c.In[2].Data
 				if c.Out[0].Data != nil {
@@ -49,7 +59,19 @@ func init() {
 				}
 				return sumBias(q, c, bias, dy)
 			})
+		r.In = a.In
+		return r, err
 	})
+}
+
+// plainArgs returns a with plain inputs, which the layout pass makes where they are not.
+func plainArgs(a *op.Args) *op.Args {
+	plain := *a
+	plain.In = make([]op.Desc, len(a.In))
+	for i, d := range a.In {
+		plain.In[i] = op.Plain(d.DType, d.Shape)
+	}
+	return &plain
 }
 
 func deconvolutionCUDA(p DeconvolutionParams, a *op.Args) (*op.Prepared, error) {
@@ -126,9 +148,7 @@ func newConvCUDA(g *convolution, t dtype.Type) (*convCUDA, error) {
 	perImage := max((k.ci*k.taps+k.co)*k.spots*k.size, 1)
 	k.turn = min(max(mostColumns/perImage, 1), max(g.batch, 1))
 	k.scratch = k.turn*perImage + 256
-	k.dnn = cuda.NewConv(t, cuda.ConvDims{Batch: g.batch, In: g.inChan, Out: g.outChan,
-		Groups: g.groups, Image: g.in[:], Result: g.out[:],
-		Kernel: g.kernel[:], Stride: g.stride[:], Pad: g.pad[:], Dilate: g.dilate[:]})
+	k.dnn = cuda.NewConv(t, convDims(g))
 	if k.dnn != nil {
 		k.scratch, k.need = 0, k.scratch
 	}
@@ -141,6 +161,13 @@ func newConvCUDA(g *convolution, t dtype.Type) (*convCUDA, error) {
 		k.rest, err = k.products(t, g.batch%k.turn)
 	}
 	return k, err
+}
+
+// convDims describes a convolution of plain arrays to cuDNN.
+func convDims(g *convolution) cuda.ConvDims {
+	return cuda.ConvDims{Batch: g.batch, In: g.inChan, Out: g.outChan, Groups: g.groups,
+		Image: g.in[:], Result: g.out[:], Kernel: g.kernel[:], Stride: g.stride[:], Pad: g.pad[:],
+		Dilate: g.dilate[:]}
 }
 
 func (k *convCUDA) products(t dtype.Type, images int) (p convProducts, err error) {

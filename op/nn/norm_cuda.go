@@ -3,6 +3,7 @@
 package nn
 
 import (
+	"slices"
 	"unsafe"
 
 	"gomx/device/cuda"
@@ -22,10 +23,13 @@ type normArgs struct {
 
 // newNormArgs fills in the fields that stay the same from run to run.
 func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (normArgs, error) {
-	if data.Layout != nil || a.Out[0].Layout != nil || !cuda.Serves("norm", data.DType) {
+	if !cuda.Serves("norm", data.DType) {
 		return normArgs{}, op.ErrUnsupported
 	}
 	v := newChannels(data.Shape, p.Axis.Value())
+	if attach.IsLast(data) {
+		v = channels{outer: v.outer * v.inner, count: v.count, inner: 1}
+	}
 	args := normArgs{stat: cuda.Code(stat.DType), outer: v.outer, channels: v.count, inner: v.inner,
 		eps: p.Eps.Value(), momentum: p.Momentum.Value()}
 	if !p.NoFixGamma {
@@ -35,6 +39,23 @@ func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (nor
 		args.batchStats = 1
 	}
 	return args, nil
+}
+
+// normLayouts returns the inputs and outputs of a normalization or its gradient, with channels last
+// where the data, input number x, have them so and the output may; the first x+1 inputs and the first
+// output have the shape of the data.
+func normLayouts(p BatchNormParams, a *op.Args, x int) (in, out []op.Desc) {
+	in, out = plainArgs(a).In, slices.Clone(a.Out)
+	axis := p.Axis.Value()
+	if !attach.IsLast(a.In[x]) || a.Needs(0) && !a.Chooses(0) ||
+		axis != 1 && axis != 1-len(in[x].Shape) {
+		return in, out
+	}
+	for i := range x + 1 {
+		in[i] = attach.Last(in[i])
+	}
+	out[0] = attach.Last(out[0])
+	return in, out
 }
 
 // perChannel is the scratch of one number for each channel.
@@ -59,13 +80,14 @@ func (a *normArgs) unless(p unsafe.Pointer, s *attach.CUDAScratch) unsafe.Pointe
 }
 
 func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
-	fixed, err := newNormArgs(p, a, a.In[0], a.In[1])
+	in, out := normLayouts(p, a, 0)
+	fixed, err := newNormArgs(p, a, in[0], in[1])
 	if err != nil {
 		return nil, err
 	}
 	t, n := a.In[0].DType, a.In[0].Shape.Size()
 	stats, apply := cuda.Func("norm", "batch_stats", t), cuda.Func("norm", "batch_norm", t)
-	lib := newNormDNN(&fixed, t, a.In[1].DType)
+	lib := newNormDNN(&fixed, in[0], in[1].DType)
 	k, err := attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
 		args, scratch := fixed, attach.CUDAScratch{Base: c.Scratch}
 		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data,
@@ -86,18 +108,19 @@ func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 		}
 		return args.launch(q, stats, apply, n)
 	})
-	k.Holds = lib.learns
+	k.Holds, k.In, k.Out = lib.learns, in, out
 	return k, err
 }
 
 func batchNormGradCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
-	fixed, err := newNormArgs(p, a, a.In[1], a.In[2])
+	in, out := normLayouts(p, a, 1)
+	fixed, err := newNormArgs(p, a, in[1], in[2])
 	if err != nil {
 		return nil, err
 	}
 	t, n := a.In[1].DType, a.In[1].Shape.Size()
 	sums, apply := cuda.Func("norm", "batch_sums", t), cuda.Func("norm", "batch_norm_grad", t)
-	lib := newNormDNN(&fixed, t, a.In[2].DType)
+	lib := newNormDNN(&fixed, in[1], in[2].DType)
 	k, err := attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
 		args, scratch := fixed, attach.CUDAScratch{Base: c.Scratch}
 		args.out, args.dy, args.x, args.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data,
@@ -111,6 +134,6 @@ func batchNormGradCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 			scratch.Take(args.perChannel())
 		return args.launch(q, sums, apply, n)
 	})
-	k.Apart = lib.learns
+	k.Apart, k.In, k.Out = lib.learns, in, out
 	return k, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"gomx/device/cuda"
 	"gomx/dtype"
+	"gomx/op"
 	"gomx/op/attach"
 )
 
@@ -22,10 +23,15 @@ type normDNN struct {
 }
 
 // newNormDNN looks for the library; like holds the fields that stay the same from run to run.
-func newNormDNN(like *normArgs, t, stat dtype.Type) *normDNN {
-	d := &normDNN{stat: stat, average: cuda.Func("norm", "batch_moved", t)}
+func newNormDNN(like *normArgs, data op.Desc, stat dtype.Type) *normDNN {
+	d := &normDNN{stat: stat, average: cuda.Func("norm", "batch_moved", data.DType)}
+	dims := cuda.NormDims{Outer: like.outer, Channels: like.channels, Inner: like.inner}
+	if dims.Last = attach.IsLast(data); dims.Last {
+		dims.Outer = data.Shape[0]
+		dims.Inner = like.outer / max(dims.Outer, 1)
+	}
 	if like.eps >= 0 {
-		d.lib = cuda.NewNorm(t, stat, like.outer, like.channels, like.inner)
+		d.lib = cuda.NewNorm(data.DType, stat, dims)
 	}
 	d.learns = d.lib != nil && like.batchStats != 0
 	return d

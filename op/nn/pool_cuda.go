@@ -3,6 +3,7 @@
 package nn
 
 import (
+	"slices"
 	"unsafe"
 
 	"gomx/device/cuda"
@@ -25,18 +26,47 @@ type poolArgs struct {
 
 func init() {
 	attach.CUDA(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
-		return poolCUDA("pool", p, a.In[0], a.Out[0],
-			func(args *poolArgs, c *op.Call) { args.x = c.In[0].Data })
+		return poolLast(p, a, 0, func(in, out []op.Desc) (*op.Prepared, error) {
+			return poolCUDA("pool", p, in[0], out[0],
+				func(args *poolArgs, c *op.Call) { args.x = c.In[0].Data })
+		})
 	})
 	attach.CUDA(PoolingGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
-		return poolCUDA("pool_grad", p, a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) {
-			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
+		return poolLast(p, a, 1, func(in, out []op.Desc) (*op.Prepared, error) {
+			return poolCUDA("pool_grad", p, out[0], in[0], func(args *poolArgs, c *op.Call) {
+				args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
+			})
 		})
 	})
 	attach.CUDA(PoolingSumGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
-		return poolCUDA("pool_grad", p, a.Out[0], a.In[0],
-			func(args *poolArgs, c *op.Call) { args.dy = c.In[0].Data })
+		return poolLast(p, a, 1, func(in, out []op.Desc) (*op.Prepared, error) {
+			return poolCUDA("pool_grad", p, out[0], in[0],
+				func(args *poolArgs, c *op.Call) { args.dy = c.In[0].Data })
+		})
 	})
+}
+
+// poolLast lets f prepare pooling or its gradient for plain operands, or for operands with their
+// channels last where the data, input number x, have them so and the output may.
+func poolLast(p PoolingParams, a *op.Args, x int,
+	f func(in, out []op.Desc) (*op.Prepared, error)) (*op.Prepared, error) {
+	in, out := plainArgs(a).In, slices.Clone(a.Out)
+	last := attach.Last(out[0])
+	channel, _ := poolLayout(p, len(in[x].Shape))
+	if attach.IsLast(a.In[x]) && channel == 1 && (a.Chooses(0) || !attach.IsLast(last)) {
+		for i := range in {
+			in[i] = attach.Last(in[i])
+		}
+		out[0] = last
+	}
+	if len(in) == 2 {
+		in[1] = a.In[1] // the gradient of averages and sums reads no data
+	}
+	k, err := f(in, out)
+	if err == nil {
+		k.In, k.Out = in, out
+	}
+	return k, err
 }
 
 // poolCUDA is poolCUDA by the rules of old: windows of maxima count padding as zeros, averages
@@ -51,10 +81,17 @@ func (p PoolingV1Params) poolCUDA(name string, data, output op.Desc, operands fu
 // poolCUDA prepares a kernel between data and output; operands fills in where they are.
 func poolCUDA(name string, p PoolingParams, data, output op.Desc, operands func(args *poolArgs,
 	c *op.Call)) (*op.Prepared, error) {
-	if data.Layout != nil || output.Layout != nil || !cuda.Serves("pool", data.DType) {
+	if !cuda.Serves("pool", data.DType) {
 		return nil, op.ErrUnsupported
 	}
 	g := newPooling(p, data.Shape, output.Shape)
+	for side, d := range map[*[5]int]op.Desc{&g.x: data, &g.y: output} {
+		if attach.IsLast(d) {
+			st := attach.LastStrides(d.Shape)
+			side[0], side[1] = st[0], st[1]
+			copy(side[5-(len(st)-2):], st[2:])
+		}
+	}
 	fixed := poolArgs{batch: g.batch, channels: g.channels, in: g.in, outExt: g.out,
 		kernel: g.kernel, stride: g.stride, pad: g.pad, sx: g.x, sy: g.y,
 		kind: map[string]int{"max": 0, "sum": 1, "avg": 2, "lp": 3, "max_v1": 4,

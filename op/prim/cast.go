@@ -34,6 +34,7 @@ func init() {
 				"fraction; values that an integer type cannot hold convert as x86 processors do " +
 				"it.",
 			Aliases: []string{"_npi_cast", "_npx_cast", "cast"},
+			Layouts: true,
 			Inplace: [][2]int{{0, 0}},
 		},
 		Infer: op.SameShape[CastParams],

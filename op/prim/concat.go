@@ -24,8 +24,8 @@ var (
 	Concat         = op.Declare[ConcatParams]("Concat")
 	RNNParamConcat = op.Declare[ConcatParams]("_rnn_param_concat")
 	Stack          = op.Declare[StackParams]("stack")
-	// pieces cuts its first input into parts with the shapes of the others: the gradient of Concat.
-	pieces = op.Declare[ConcatParams]("_backward_Concat")
+	// ConcatGrad cuts its first input into parts with the shapes of the others: Concat's gradient.
+	ConcatGrad = op.Declare[ConcatParams]("_backward_Concat")
 	// unstack does the same for Stack.
 	unstack = op.Declare[StackParams]("_backward_stack")
 )
@@ -41,7 +41,7 @@ func init() {
 		Inputs: func(p ConcatParams) []op.Input { return args(p.NumArgs) },
 		Infer:  inferConcat,
 		Grad: func(g *op.Grad, p ConcatParams) []op.Entry {
-			return g.Each(pieces.Node(p, append([]op.Entry{g.Head(0)}, g.Node.In...)...))
+			return g.Each(ConcatGrad.Node(p, append([]op.Entry{g.Head(0)}, g.Node.In...)...))
 		},
 		Neutral: func(p ConcatParams) bool { return p.NumArgs == 1 },
 		Ref:     concat,
@@ -56,7 +56,7 @@ where the extents of several inputs are unknown, they share equally the extent o
 	s.Aliases = []string{"_npi_rnn_param_concat"}
 	s.GoName = "RNNParamConcat"
 	RNNParamConcat.Define(s)
-	pieces.Define(op.Spec[ConcatParams]{
+	ConcatGrad.Define(op.Spec[ConcatParams]{
 		Traits: op.Traits{Hidden: true, Ignores: fromOne, Moves: true},
 		Inputs: func(p ConcatParams) []op.Input {
 			return append([]op.Input{{Name: "grad"}}, args(p.NumArgs)...)

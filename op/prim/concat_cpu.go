@@ -26,7 +26,7 @@ func init() {
 			}), nil
 		})
 	}
-	attach.TierC(pieces, func(p ConcatParams, a *op.Args) (*op.Prepared, error) {
+	attach.TierC(ConcatGrad, func(p ConcatParams, a *op.Args) (*op.Prepared, error) {
 		rows, threads, err := stripes(p.Dim.Value(), a, a.In[0], a.Out)
 		if err != nil {
 			return nil, err

@@ -16,7 +16,7 @@ func init() {
 			})
 		}))
 	}
-	attach.CUDA(pieces, attach.CUDAMoves(func(p ConcatParams, c *op.Call, m *attach.Moves) error {
+	attach.CUDA(ConcatGrad, attach.CUDAMoves(func(p ConcatParams, c *op.Call, m *attach.Moves) error {
 		return p.parts(c.In[0], c.Out, func(out op.Tensor, place loop.View) {
 			m.Copy(out.Shape, loop.Dense(out), place)
 		})

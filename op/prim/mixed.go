@@ -42,8 +42,9 @@ func init() {
 		Ref: move[op.NoParams],
 	})
 	KeptCast.Define(op.Spec[CastParams]{
-		Traits: op.Traits{Hidden: true, NoGrad: "it serves inference", Derived: true},
-		Infer:  op.SameShape[CastParams],
+		Traits: op.Traits{Hidden: true, NoGrad: "it serves inference", Derived: true,
+			Layouts: true},
+		Infer: op.SameShape[CastParams],
 		InferType: func(p CastParams, _, out []dtype.Type) error {
 			return requireType("output", &out[0], p.DType)
 		},

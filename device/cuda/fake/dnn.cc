@@ -25,15 +25,14 @@ int cudnnCreateTensorDescriptor(void **d) {
 int cudnnSetTensorNdDescriptor(void *d, int type, int n, const int *dims, const int *strides) {
 	Array *a = (Array *)d;
 	if (n < 3 || n > 2 + axes) return bad_param;
-	long step = 1, total = 1;
-	a->dense = true;
+	long total = 1;
 	for (int i = n - 1; i >= 0; i--) {
 		if (dims[i] < 1 || strides[i] < 1) return bad_param;
-		if (dims[i] > 1 && strides[i] != step) a->dense = false;
 		a->dims[i] = dims[i], a->strides[i] = strides[i];
-		step *= dims[i], total *= dims[i];
+		total *= dims[i];
 	}
 	a->type = type, a->n = n;
+	a->order();
 	return total > INT32_MAX ? not_supported : ok;
 }
 int cudnnDestroyTensorDescriptor(void *d) {

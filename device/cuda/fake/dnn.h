@@ -28,7 +28,30 @@ struct Handle {
 };
 struct Array { // tensor or filter
 	int type = -1, n = 0, dims[2 + axes], strides[2 + axes];
-	bool filter = false, dense = true; // dense: row-major without gaps
+	bool filter = false;
+	// Without gaps: in row-major order, and with the channels last. Both hold where one of the two
+	// has nothing to order.
+	bool dense = true, last = false;
+	// order finds dense and last from the extents and strides, or sets dense strides of an order.
+	void order() {
+		dense = last = true;
+		long step = 1, each = n > 1 ? dims[1] : 1;
+		for (int i = n - 1; i >= 0; i--) {
+			if (dims[i] > 1 && strides[i] != step) dense = false;
+			if (dims[i] > 1 && strides[i] != (i == 1 ? 1 : each)) last = false;
+			step *= dims[i];
+			if (i != 1) each *= dims[i];
+		}
+	}
+	void pack(bool channels_last) {
+		int step = channels_last ? dims[1] : 1;
+		for (int i = n - 1; i >= 0; i--) {
+			if (channels_last && i == 1) continue;
+			strides[i] = step, step *= dims[i];
+		}
+		if (channels_last) strides[1] = 1;
+		order();
+	}
 	long size() const {
 		long total = 1;
 		for (int i = 0; i < n; i++) total *= dims[i];
@@ -37,6 +60,7 @@ struct Array { // tensor or filter
 	bool like(const Array *b) const {
 		bool same = type == b->type && n == b->n;
 		for (int i = 0; i < n && same; i++) same = dims[i] == b->dims[i];
+		same = same && dense == b->dense && last == b->last;
 		return same;
 	}
 };

@@ -35,10 +35,29 @@ struct Work {
 	size_t bytes;
 };
 
+bool channels_last(const Array *x, const Array *w, const Array *y) {
+	return x->last && w->last && y->last;
+}
+
+// lacks reports whether a convolution that fits is one that the library does not compute: with the
+// channels last it takes no float64 and two spatial axes only, and no gradient of the weights of
+// groups, by which tests reach our own way.
+bool lacks(int kind, const Array *x, const Array *w, const Array *y, const Conv *c) {
+	if (x->dense && w->dense && y->dense) return false;
+	return x->type == 1 || x->n != 4 || (kind == 2 && c->groups > 1);
+}
+
+// on_tensor_cores reports whether an algorithm may use them: channels of a group come by eights.
+bool on_tensor_cores(const Array *x, const Array *w, const Array *y, const Conv *c) {
+	return x->type >= 2 && w->dims[1] % 8 == 0 && y->dims[1] / c->groups % 8 == 0;
+}
+
 bool fits(const Array *x, const Array *w, const Array *y, const Conv *c) {
-	if (x->type != w->type || x->type != y->type || !x->dense || !y->dense || x->n != w->n ||
-		x->n != y->n || c->n != x->n - 2 || x->n < 4)
+	if (x->type != w->type || x->type != y->type || x->n != w->n || x->n != y->n ||
+		c->n != x->n - 2 || x->n < 4)
 		return false;
+	// Data, weights and results have one order.
+	if (!(x->dense && w->dense && y->dense) && !channels_last(x, w, y)) return false;
 	if (!w->filter || x->filter || y->filter || c->compute != (x->type == 1 ? 1 : 0)) return false;
 	if (x->dims[0] != y->dims[0] || w->dims[0] != y->dims[1] ||
 		w->dims[1] * c->groups != x->dims[1] || y->dims[1] % c->groups)
@@ -61,6 +80,17 @@ struct Box {
 	long size() const { return (long)d[0] * d[1] * d[2]; }
 };
 
+// Steps are the distances between elements of an array along its axes.
+struct Steps {
+	long outer, inner, d[axes] = {0, 0, 0};
+	Steps(const Array &a) : outer(a.strides[0]), inner(a.strides[1]) {
+		for (int i = 2; i < a.n; i++) d[axes - a.n + i] = a.strides[i];
+	}
+	long at(long o, long i, const long *p) const {
+		return o * outer + i * inner + p[0] * d[0] + p[1] * d[1] + p[2] * d[2];
+	}
+};
+
 void run(const void *arg) {
 	const Work &k = *(const Work *)arg;
 	int n = k.c.n, type = k.x.type, groups = k.c.groups, outs = k.y.dims[1] / groups,
@@ -75,6 +105,7 @@ void run(const void *arg) {
 	long total = 1;
 	for (int i = 0; i < r.n; i++) total *= r.dims[i];
 	double *sum = (double *)calloc(total, sizeof(double));
+	const Steps sx(k.x), sw(k.w), sy(k.y);
 	for (long image = 0; image < k.x.dims[0]; image++)
 		for (int o = 0; o < k.y.dims[1]; o++)
 			for (int i = 0; i < ins; i++)
@@ -83,17 +114,15 @@ void run(const void *arg) {
 						long p[axes] = {at / (y.d[1] * y.d[2]), at / y.d[2] % y.d[1], at % y.d[2]};
 						long t[axes] = {tap / (w.d[1] * w.d[2]), tap / w.d[2] % w.d[1],
 							tap % w.d[2]};
-						long from = 0;
+						long from[axes];
 						bool inside = true;
 						for (int d = 0; d < axes; d++) {
-							long q = p[d] * stride.d[d] + t[d] * dilate.d[d] - pad.d[d];
-							inside = inside && q >= 0 && q < x.d[d];
-							from = from * x.d[d] + q;
+							from[d] = p[d] * stride.d[d] + t[d] * dilate.d[d] - pad.d[d];
+							inside = inside && from[d] >= 0 && from[d] < x.d[d];
 						}
 						if (!inside) continue;
-						long ix = (image * k.x.dims[1] + o / outs * ins + i) * x.size() + from;
-						long iw = ((long)o * ins + i) * w.size() + tap,
-							iy = (image * k.y.dims[1] + o) * y.size() + at;
+						long ix = sx.at(image, o / outs * ins + i, from), iw = sw.at(o, i, t),
+							iy = sy.at(image, o, p);
 						if (k.kind == 0) sum[iy] += load(a, type, ix) * load(b, type, iw);
 						if (k.kind == 1) sum[ix] += load(a, type, iw) * load(b, type, iy);
 						if (k.kind == 2) sum[iw] += load(a, type, ix) * load(b, type, iy);
@@ -126,7 +155,9 @@ int find(int kind, void *h, const void *da, const void *a, const void *db, const
 	const Array *x, *w, *y;
 	order(kind, da, db, dto, &x, &w, &y);
 	if (!fits(x, w, y, (const Conv *)conv)) return bad_param;
+	if (lacks(kind, x, w, y, (const Conv *)conv)) return not_supported;
 	if (odd({a, b, to})) return misaligned;
+	const int math = ((const Conv *)conv)->math;
 	Work k{kind, 0, *x, *w, *y, *(const Conv *)conv, 1, 0, a, b, to, space, 0};
 	// As in cuDNN, a measurement overwrites the result
 	put(((Handle *)h)->stream, spoil, &k, sizeof k);
@@ -134,7 +165,8 @@ int find(int kind, void *h, const void *da, const void *a, const void *db, const
 	for (int i = 0; i < algorithms && i < most; i++) {
 		size_t need = memory_of(i, (const Array *)dto);
 		list[(*found)++] = Perf{i, i == 1 || need > bytes ? not_supported : 0,
-			i == 1 ? -1.0f : 0.1f * (i + 1), need, i != 0, ((const Conv *)conv)->math, {}};
+			i == 1 ? -1.0f : 0.1f * (i + 1), need, i != 0,
+			math == 1 && !on_tensor_cores(x, w, y, (const Conv *)conv) ? 0 : math, {}};
 	}
 	return ok;
 }
@@ -151,6 +183,7 @@ int compute(int kind, void *h, const void *alpha, const void *da, const void *a,
 	const Array *x, *w, *y;
 	order(kind, da, db, dto, &x, &w, &y);
 	if (!fits(x, w, y, (const Conv *)conv)) return bad_param;
+	if (lacks(kind, x, w, y, (const Conv *)conv)) return not_supported;
 	if (odd({a, b, to})) return misaligned;
 	if (algo < 0 || algo >= algorithms || algo == 1 || bytes < memory_of(algo, (const Array *)dto))
 		return not_supported;
@@ -175,9 +208,13 @@ int cudnnCreateFilterDescriptor(void **d) {
 }
 int cudnnSetFilterNdDescriptor(void *d, int type, int format, int n, const int *dims) {
 	Array *a = (Array *)d;
-	if (n < 4 || n > 2 + axes || format != 0) return bad_param;
-	for (int i = 0; i < n; i++) a->dims[i] = dims[i];
+	if (n < 4 || n > 2 + axes || format < 0 || format > 1) return bad_param;
+	for (int i = 0; i < n; i++) {
+		if (dims[i] < 1) return bad_param;
+		a->dims[i] = dims[i];
+	}
 	a->type = type, a->n = n;
+	a->pack(format == 1); // the extents have the order of row-major weights in both formats
 	return ok;
 }
 int cudnnDestroyFilterDescriptor(void *d) {

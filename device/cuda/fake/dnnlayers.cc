@@ -147,7 +147,8 @@ void softmax(const void *arg) {
 template <class F> void channel(const Array &x, long c, F f) {
 	long inner = x.size() / x.dims[0] / x.dims[1];
 	for (long o = 0; o < x.dims[0]; o++)
-		for (long i = 0; i < inner; i++) f((o * x.dims[1] + c) * inner + i);
+		for (long i = 0; i < inner; i++)
+			f(x.dense ? (o * x.dims[1] + c) * inner + i : (o * inner + i) * x.dims[1] + c);
 }
 
 void norm(const void *arg) {
@@ -209,12 +210,13 @@ bool pools(const Pooling *p, const Array *x, const Array *y) {
 // mode per activation supports a limited number of rows.
 int normalizes(int mode, const Array *x, const Array *twin, const Array *stats, const void *alpha,
 	const void *beta, double eps) {
-	if (!x->like(twin) || !x->dense || x->n < 4 || eps < 0 || scale(alpha, x->type) != 1 ||
-		scale(beta, x->type) != 0)
+	if (!x->like(twin) || (!x->dense && !x->last) || x->n < 4 || eps < 0 ||
+		scale(alpha, x->type) != 1 || scale(beta, x->type) != 0)
 		return bad_param;
 	if (stats->type != (x->type == 1) || stats->dims[1] != x->dims[1] ||
 		stats->size() != x->dims[1])
 		return bad_param;
+	if (mode == 0 && !x->dense) return bad_param;
 	if (mode == 0)
 		return x->dims[0] > 65535 || x->size() != (long)x->dims[0] * x->dims[1] ? not_supported
 			: ok;

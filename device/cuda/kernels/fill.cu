@@ -52,6 +52,31 @@ KERNEL(cast, Cast) {
 		EACH(i, k.n) write_int(k.out, k.to, i, read_int(k.in, k.from, i));
 	}
 }
+// The same with the transposition of matrices, one after the other; rows and columns are those of
+// the input. A tile is held in double, which holds all numbers but integers beyond 53 bits.
+struct TurnedCast {
+	Ptr out, in;
+	Int to, from, batch, rows, cols;
+};
+KERNEL(cast_turned, TurnedCast) {
+	const int tile = 32;
+	__shared__ double buf[tile][tile + 1];
+	Int across = (k.cols + tile - 1) / tile, down = (k.rows + tile - 1) / tile;
+	for (Int b = blockIdx.x; b < across * down * k.batch; b += gridDim.x) {
+		Int c0 = b % across * tile, r0 = b / across % down * tile,
+			base = b / (across * down) * k.rows * k.cols;
+		int x = threadIdx.x % tile, y = threadIdx.x / tile, step = blockDim.x / tile;
+		for (int r = y; r < tile; r += step)
+			if (r0 + r < k.rows && c0 + x < k.cols)
+				buf[r][x] = read(k.in, k.from, base + (r0 + r) * k.cols + c0 + x);
+		__syncthreads();
+		for (int c = y; c < tile; c += step)
+			if (c0 + c < k.cols && r0 + x < k.rows)
+				write(k.out, k.to, base + (c0 + c) * k.rows + r0 + x, buf[x][c]);
+		__syncthreads();
+	}
+}
+
 // Conversions between floating-point types of 32 and 16 bits, eight elements at a time where both
 // addresses are multiples of 16 bytes. Their names hold the numbers of the types, from and to.
 template <class E> struct alignas(16) Eight {

@@ -27,11 +27,19 @@ __device__ inline Cell cell(const Pool &k, const Int *at) {
 	}
 	return c;
 }
+// place finds batch, channel and element of a channel of size elements. Neighbouring threads treat
+// neighbours in memory: channels where these lie last.
+__device__ inline void place(const Pool &k, Int i, Int size, Int *b, Int *ch, Int *e) {
+	bool last = k.sx[1] == 1;
+	*b = i / size / k.channels;
+	*ch = last ? i % k.channels : i / size % k.channels;
+	*e = last ? i / k.channels % size : i % size;
+}
 // spot returns the window of output i, and sets base to the start of its plane of the data and to
 // to the position of the output.
 __device__ inline Cell spot(const Pool &k, Int i, Int *base, Int *to) {
-	Int spots = k.out_[0] * k.out_[1] * k.out_[2], o = i % spots, ch = i / spots % k.channels,
-		b = i / spots / k.channels;
+	Int b, ch, o;
+	place(k, i, k.out_[0] * k.out_[1] * k.out_[2], &b, &ch, &o);
 	Int at[3] = {o / (k.out_[2] * k.out_[1]), o / k.out_[2] % k.out_[1], o % k.out_[2]};
 	*base = b * k.sx[0] + ch * k.sx[1], *to = b * k.sy[0] + ch * k.sy[1];
 	for (int a = 0; a < 3; a++) *to += at[a] * k.sy[2 + a];
@@ -95,7 +103,8 @@ KERNEL(pool, Pool) {
 KERNEL(pool_grad, Pool) {
 	Int size = k.in_[0] * k.in_[1] * k.in_[2];
 	EACH(i, k.batch * k.channels * size) {
-		Int e = i % size, ch = i / size % k.channels, b = i / size / k.channels;
+		Int b, ch, e;
+		place(k, i, size, &b, &ch, &e);
 		Int at[3] = {e / (k.in_[2] * k.in_[1]), e / k.in_[2] % k.in_[1], e % k.in_[2]}, from[3],
 			to[3];
 		Int base = b * k.sx[0] + ch * k.sx[1], self = base, grad = b * k.sy[0] + ch * k.sy[1];
