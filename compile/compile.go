@@ -176,7 +176,7 @@ func Compile(src Source, o Options) (p *Program, err error) {
 }
 
 // CheckNames reports a name in a list of passes to leave out that no pass has, and lists all names.
-// Of the stages that are no passes layout alone can be left out; the names of others are errors too.
+// Of the stages that are no passes layout alone can be left out: names of others are errors too.
 func CheckNames(names []string) error {
 	var all []string
 	for _, s := range stages() {

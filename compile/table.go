@@ -294,7 +294,8 @@ func lowered() []*Stage {
 				"after the last pass, because passes make nodes"},
 		// Relies on numbers and slots. Guarantees that a kernel reads the layouts that it was
 		// prepared for, that slots stay plain, and that the graph is numbered anew.
-		{Name: "layout", Optional: true, do: part(layOut), After: []string{"number"}, Before: []string{"prepare"},
+		{Name: "layout", Optional: true, do: part(layOut), After: []string{"number"},
+			Before: []string{"prepare"},
 			Reason: "kernels choose blocked layouts for the arrays between them, and changes of " +
 				"layout are put where a reader wants another one; before the other kernels are " +
 				"prepared, which see the final operands"},
