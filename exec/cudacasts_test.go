@@ -22,7 +22,7 @@ import (
 // by others.
 func TestCUDAKeptCasts(t *testing.T) {
 	needGPU(t)
-	x := sym.Convolution(sym.Var("data"), sym.ConvolutionParams{Kernel: []int{3, 3}, NumFilter: 4})
+	x := sym.Convolution(sym.Var("data"), sym.ConvolutionParams{Kernel: []int{3, 3}, NumFilter: 8})
 	x = sym.FullyConnected(sym.Relu(sym.BatchNorm(x, sym.BatchNormParams{})),
 		sym.FullyConnectedParams{NumHidden: 6})
 	net := sym.SoftmaxOutput(sym.FullyConnected(sym.Tanh(x), sym.FullyConnectedParams{NumHidden: 3}),

@@ -18,16 +18,24 @@ import (
 
 // TestCUDALayoutCopies counts the copies that change layouts in a training step of ResNet-50 in
 // bfloat16: the images change theirs while they are converted to bfloat16, and so do the 17 weights
-// of more than one tap, and their gradients on the way back. Nothing between layers is copied.
+// of more than one tap, and their gradients on the way back, with Replay all in two conversions.
+// Nothing between layers is copied.
 func TestCUDALayoutCopies(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { layoutCopies(t, 1+2*17) })
+	t.Run("replay", func(t *testing.T) { layoutCopies(t, 1, module.Replay()) })
+}
+
+// layoutCopies wants a number of conversions that change one layout, and no copies.
+func layoutCopies(t *testing.T, want int64, opts ...module.Option) {
+	t.Helper()
 	if device.Count(device.KindCUDA) == 0 {
 		t.Skip("no devices: ", cuda.Missing())
 	}
 	if err := cuda.DNN(); err != nil {
 		t.Skip("layouts serve cuDNN: ", err)
 	}
-	mod := module.New(resnet50(t), module.On(device.CUDA(0)),
-		module.MixedPrecision(dtype.BFloat16))
+	mod := module.New(resnet50(t), append(opts, module.On(device.CUDA(0)),
+		module.MixedPrecision(dtype.BFloat16))...)
 	if err := mod.Bind([]dataio.Desc{desc("data", 2, 3, 32, 32)},
 		[]dataio.Desc{desc("softmax_label", 2)}); err != nil {
 		t.Fatal(err)
@@ -64,7 +72,7 @@ func TestCUDALayoutCopies(t *testing.T) {
 			copies += n
 		}
 	}
-	if want := int64(1 + 2*17); casts != want || copies != 0 {
+	if casts != want || copies != 0 {
 		t.Errorf("%d conversions and %d copies change a layout, want %d and 0", casts, copies, want)
 	}
 }

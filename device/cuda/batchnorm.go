@@ -20,8 +20,8 @@ import (
 	"gomx/dtype"
 )
 
-// Norm is batch normalization computed by cuDNN. Parameters and
-// statistics are float64 for data of float64, otherwise float32.
+// Norm is batch normalization computed by cuDNN. Parameters and statistics are float64 for data of
+// float64, otherwise float32.
 type Norm struct{ l *layer }
 
 // mostRows is the largest number of rows that cuDNN normalizes if inner is 1.

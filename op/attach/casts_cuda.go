@@ -4,6 +4,7 @@ package attach
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"gomx/device/cuda"
@@ -13,7 +14,7 @@ import (
 
 // manyCasts is how many arrays a launch of fill.cu converts: the parameter of a kernel has at most
 // 4096 bytes. castSpan is the number of elements of a part.
-const manyCasts, castSpan = 120, 4096
+const manyCasts, castSpan = 100, 4096
 
 // castsArgs is the parameter of the kernels in fill.cu that convert many arrays.
 type castsArgs struct {
@@ -22,19 +23,20 @@ type castsArgs struct {
 	one          [manyCasts]oneCast
 }
 
-// oneCast is an array of castsArgs.
+// oneCast is an array of castsArgs. With rows it is one of matrices of the input that are transposed.
 type oneCast struct {
-	out, in unsafe.Pointer
-	n       int
+	out, in    unsafe.Pointer
+	n          int
+	rows, cols int32
 }
 
 // CUDACasts prepares conversions of all inputs, which have one element type, to the type of the
-// outputs at their places: float32 to a type of 16 bits, or back. A launch converts up to manyCasts
-// arrays.
+// outputs at their places: float32 to a type of 16 bits, or back. Inputs and outputs may have their
+// channels last. A launch converts up to manyCasts arrays.
 func CUDACasts(a *op.Args) (*op.Prepared, error) {
 	from, to := a.In[0].DType, a.Out[0].DType
 	for i := range a.In {
-		if a.In[i].DType != from {
+		if a.In[i].DType != from || a.In[i].Shape.Size() > math.MaxInt32-castSpan {
 			return nil, op.ErrUnsupported
 		}
 	}
@@ -45,7 +47,8 @@ func CUDACasts(a *op.Args) (*op.Prepared, error) {
 		dtype.Unknown)
 	var list []castsArgs
 	for i := 0; i < len(a.Out); i += manyCasts {
-		list = append(list, castsOf(a.Out[i:min(i+manyCasts, len(a.Out))]))
+		end := min(i+manyCasts, len(a.Out))
+		list = append(list, castsOf(a.In[i:end], a.Out[i:end]))
 	}
 	return OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		for k := range list {
@@ -67,11 +70,16 @@ func CUDACasts(a *op.Args) (*op.Prepared, error) {
 }
 
 // castsOf describes a launch but for the addresses.
-func castsOf(out []op.Desc) (k castsArgs) {
+func castsOf(in, out []op.Desc) (k castsArgs) {
 	k.count = len(out)
 	for i, d := range out {
-		k.one[i].n, k.first[i] = d.Shape.Size(), k.parts
-		k.parts += (k.one[i].n + castSpan - 1) / castSpan
+		one := &k.one[i]
+		one.n, k.first[i] = d.Shape.Size(), k.parts
+		if IsLast(in[i]) != IsLast(d) {
+			rows, cols := turnedFrom(in[i])
+			one.rows, one.cols = int32(rows), int32(cols)
+		}
+		k.parts += (one.n + castSpan - 1) / castSpan
 	}
 	k.first[k.count] = k.parts
 	return k

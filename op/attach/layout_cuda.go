@@ -96,13 +96,19 @@ func CUDAReorder(a *op.Args) (*op.Prepared, error) {
 	})
 }
 
+// turnedFrom returns the extents of the matrices in memory, one for each image of d, whose
+// transposition brings the channels last, or back.
+func turnedFrom(d op.Desc) (rows, cols int) {
+	if IsLast(d) {
+		return spotsOf(d.Shape), d.Shape[1]
+	}
+	return d.Shape[1], spotsOf(d.Shape)
+}
+
 // turnedCast prepares a conversion of types that changes the layout as well.
 func turnedCast(a *op.Args) (*op.Prepared, error) {
 	s, from, to := a.Out[0].Shape, a.In[0].DType, a.Out[0].DType
-	rows, cols := s[1], spotsOf(s) // of an image of the input
-	if IsLast(a.In[0]) {
-		rows, cols = cols, rows
-	}
+	rows, cols := turnedFrom(a.In[0])
 	f := cuda.Func("fill", "cast_turned", dtype.Unknown)
 	tiles := s[0] * ((rows + tile - 1) / tile) * ((cols + tile - 1) / tile)
 	return OnQueue(0, func(q *cuda.Queue, c *op.Call) error {

@@ -51,7 +51,7 @@ func init() {
 		Ref: func(_ CastParams, c *op.Call) error { return convert(c) },
 	})
 	casts := op.Spec[CastsParams]{
-		Traits: op.Traits{Hidden: true, Variadic: true, Multi: true,
+		Traits: op.Traits{Hidden: true, Variadic: true, Multi: true, Layouts: true,
 			NoGrad: "it is made after the gradient"},
 		Inputs:  func(p CastsParams) []op.Input { return args(p.NumOutputs) },
 		Outputs: func(p CastsParams) []string { return numbered(p.NumOutputs) },

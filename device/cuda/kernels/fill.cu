@@ -103,15 +103,27 @@ KERNEL(cast_3_1, Cast) { convert<half_t, float>(k); }
 KERNEL(cast_3_13, Cast) { convert<half_t, bfloat_t>(k); }
 KERNEL(cast_13_1, Cast) { convert<bfloat_t, float>(k); }
 KERNEL(cast_13_3, Cast) { convert<bfloat_t, half_t>(k); }
+// The same from element first on for arrays of matrices that are transposed on the way: rows and cols
+// are those of the input.
+template <class From, class To> __device__ inline void convert_turned(To *out, const From *in,
+	Int first, Int n, unsigned rows, unsigned cols) {
+	unsigned area = rows * cols, begin = (unsigned)(first % area);
+	Int base = first - begin; // of the matrix with the first element
+	for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
+		unsigned at = (begin + i) % area, col = at / rows, row = at % rows;
+		put(out, first + i, get(in, base + (begin + i - at) + row * cols + col));
+	}
+}
 // Conversions of many arrays: each block treats parts of CAST_SPAN elements, array i has the parts
-// from first[i] on.
-const int MANY_CASTS = 120;
+// from first[i] on. Arrays with rows are transposed.
+const int MANY_CASTS = 100;
 const Int CAST_SPAN = 4096;
 struct Casts {
 	Int count, parts, first[MANY_CASTS + 1];
 	struct {
 		Ptr out, in;
 		Int n;
+		int rows, cols;
 	} one[MANY_CASTS];
 };
 template <class From, class To> __device__ inline void convert_many(const Casts &k) {
@@ -123,8 +135,11 @@ template <class From, class To> __device__ inline void convert_many(const Casts 
 			else high = middle - 1;
 		}
 		Int from = (b - k.first[low]) * CAST_SPAN, rest = k.one[low].n - from;
-		convert_run((To *)k.one[low].out + from, (const From *)k.one[low].in + from,
-			rest < CAST_SPAN ? rest : CAST_SPAN, (Int)threadIdx.x, (Int)blockDim.x);
+		Int n = rest < CAST_SPAN ? rest : CAST_SPAN;
+		To *out = (To *)k.one[low].out;
+		const From *in = (const From *)k.one[low].in;
+		if (k.one[low].rows) convert_turned(out, in, from, n, k.one[low].rows, k.one[low].cols);
+		else convert_run(out + from, in + from, n, (Int)threadIdx.x, (Int)blockDim.x);
 	}
 }
 KERNEL(casts_1_3, Casts) { convert_many<float, half_t>(k); }
