@@ -123,15 +123,6 @@ func convolvedStep(t *testing.T, net *sym.Symbol, p dtype.Type, rng *rand.Rand, 
 		t.Fatal(err)
 	}
 	turned = e.Reorders + int(before()["fill.cast_turned"])
-	got = map[string][]float32{}
-	for name, g := range ex.Grads {
-		got["gradient of "+name] = nettest.Values(t, g)
-	}
-	for name, a := range ex.Aux {
-		got[name] = nettest.Values(t, a)
-	}
-	for i, o := range ex.Outputs() {
-		got[fmt.Sprint("output ", i)] = nettest.Values(t, o)
-	}
+	got = stepValues(t, ex)
 	return got, turned
 }

@@ -119,16 +119,7 @@ func sparedStep(t *testing.T, net *sym.Symbol, c sym.BindConfig, pass string) (
 	for range 2 {
 		nettest.Step(t, ex)
 	}
-	got = map[string][]float32{}
-	for name, g := range ex.Grads {
-		got["gradient of "+name] = nettest.Values(t, g)
-	}
-	for name, a := range ex.Aux {
-		got[name] = nettest.Values(t, a)
-	}
-	for i, o := range ex.Outputs() {
-		got[fmt.Sprint("output ", i)] = nettest.Values(t, o)
-	}
+	got = stepValues(t, ex)
 	e, err := ex.Explain(true)
 	if err != nil {
 		t.Fatal(err)
@@ -138,4 +129,20 @@ func sparedStep(t *testing.T, net *sym.Symbol, c sym.BindConfig, pass string) (
 		changes = len(e.Passes[i].Changes)
 	}
 	return got, changes
+}
+
+// stepValues returns the gradients, auxiliary states and outputs behind a step.
+func stepValues(t *testing.T, ex *sym.Executor) map[string][]float32 {
+	t.Helper()
+	got := map[string][]float32{}
+	for name, g := range ex.Grads {
+		got["gradient of "+name] = nettest.Values(t, g)
+	}
+	for name, a := range ex.Aux {
+		got[name] = nettest.Values(t, a)
+	}
+	for i, o := range ex.Outputs() {
+		got[fmt.Sprint("output ", i)] = nettest.Values(t, o)
+	}
+	return got
 }

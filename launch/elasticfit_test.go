@@ -325,10 +325,10 @@ func (e *elastic) check(t *testing.T, list []step, workers int) {
 	}
 }
 
-// TestElasticResume kills all processes of a job of Fit or of estimator.Fit, and continues from its last snapshot,
-// within an epoch, with more or fewer workers and servers. One process that replays the samples up to the
-// snapshot and those behind it gets the same outputs and parameters, bit for bit, and every epoch
-// has each sample once.
+// TestElasticResume kills all processes of a job of module.Fit or estimator.Fit, and continues from
+// its last snapshot, within an epoch, with more or fewer workers and servers. One process that
+// replays the samples up to the snapshot and those behind it gets the same outputs and parameters,
+// bit for bit, and every epoch has each sample once.
 func TestElasticResume(t *testing.T) {
 	onlyByName(t)
 	for _, c := range []struct{ before, after int }{{2, 3}, {3, 2}} {

@@ -215,7 +215,8 @@ static void widen(const job *j, const band *b) {
 		}
 }
 
-// offsets are those of runs, or of the taps of a depthwise layer: its last pair may be half.
+// find_offsets finds where the runs of a window begin in the wide data of a band, or the taps of a
+// depthwise layer, whose last pair repeats a tap if their number is odd.
 static void find_offsets(const gx_byteplan *p, const band *b, int64_t *d) {
 	int64_t wide = p->runs < p->kernel[0] * p->kernel[1] * p->kernel[2] && !p->depthwise
 		? 1 : p->kernel[2];

@@ -22,30 +22,15 @@ KERNEL(copy2, Copy) { move<uint16_t>(k); }
 KERNEL(copy4, Copy) { move<uint32_t>(k); }
 KERNEL(copy8, Copy) { move<uint64_t>(k); }
 
-// Transposition of batches of matrices through tiles in shared memory, so that accesses of memory
-// are contiguous.
+// Transposition of batches of matrices.
 struct Transpose {
 	Ptr dst, src;
 	Int batch, rows, cols; // of src
 };
 
 template <class E> __device__ inline void transpose(const Transpose &k) {
-	const int tile = 32;
-	__shared__ E buf[tile][tile + 1];
-	Int across = (k.cols + tile - 1) / tile, down = (k.rows + tile - 1) / tile;
-	for (Int b = blockIdx.x; b < across * down * k.batch; b += gridDim.x) {
-		Int c0 = b % across * tile, r0 = b / across % down * tile,
-			base = b / (across * down) * k.rows * k.cols;
-		int x = threadIdx.x % tile, y = threadIdx.x / tile, step = blockDim.x / tile;
-		for (int r = y; r < tile; r += step)
-			if (r0 + r < k.rows && c0 + x < k.cols)
-				buf[r][x] = ((E *)k.src)[base + (r0 + r) * k.cols + c0 + x];
-		__syncthreads();
-		for (int c = y; c < tile; c += step)
-			if (c0 + c < k.cols && r0 + x < k.rows)
-				((E *)k.dst)[base + (c0 + c) * k.rows + r0 + x] = buf[x][c];
-		__syncthreads();
-	}
+	turn<E>(k.batch, k.rows, k.cols, [&](Int i) { return ((E *)k.src)[i]; },
+		[&](Int i, E v) { ((E *)k.dst)[i] = v; });
 }
 KERNEL(transpose1, Transpose) { transpose<uint8_t>(k); }
 KERNEL(transpose2, Transpose) { transpose<uint16_t>(k); }

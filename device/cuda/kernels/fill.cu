@@ -59,22 +59,8 @@ struct TurnedCast {
 	Int to, from, batch, rows, cols;
 };
 KERNEL(cast_turned, TurnedCast) {
-	const int tile = 32;
-	__shared__ double buf[tile][tile + 1];
-	Int across = (k.cols + tile - 1) / tile, down = (k.rows + tile - 1) / tile;
-	for (Int b = blockIdx.x; b < across * down * k.batch; b += gridDim.x) {
-		Int c0 = b % across * tile, r0 = b / across % down * tile,
-			base = b / (across * down) * k.rows * k.cols;
-		int x = threadIdx.x % tile, y = threadIdx.x / tile, step = blockDim.x / tile;
-		for (int r = y; r < tile; r += step)
-			if (r0 + r < k.rows && c0 + x < k.cols)
-				buf[r][x] = read(k.in, k.from, base + (r0 + r) * k.cols + c0 + x);
-		__syncthreads();
-		for (int c = y; c < tile; c += step)
-			if (c0 + c < k.cols && r0 + x < k.rows)
-				write(k.out, k.to, base + (c0 + c) * k.rows + r0 + x, buf[x][c]);
-		__syncthreads();
-	}
+	turn<double>(k.batch, k.rows, k.cols, [&](Int i) { return read(k.in, k.from, i); },
+		[&](Int i, double v) { write(k.out, k.to, i, v); });
 }
 
 // Conversions between floating-point types of 32 and 16 bits, eight elements at a time where both
@@ -128,12 +114,7 @@ struct Casts {
 };
 template <class From, class To> __device__ inline void convert_many(const Casts &k) {
 	for (Int b = blockIdx.x; b < k.parts; b += gridDim.x) {
-		int low = 0, high = (int)k.count - 1; // the last array whose first part is at most b
-		while (low < high) {
-			int middle = (low + high + 1) / 2;
-			if (k.first[middle] <= b) low = middle;
-			else high = middle - 1;
-		}
+		int low = part_of(k.first, k.count, b);
 		Int from = (b - k.first[low]) * CAST_SPAN, rest = k.one[low].n - from;
 		Int n = rest < CAST_SPAN ? rest : CAST_SPAN;
 		To *out = (To *)k.one[low].out;

@@ -297,6 +297,38 @@ template <class F, int N, class E> __device__ inline E across(E v) {
 	return v;
 }
 
+// part_of returns which of count arrays part b belongs to: the last one whose first part is at most b.
+__device__ inline int part_of(const Int *first, Int count, Int b) {
+	int low = 0, high = (int)count - 1;
+	while (low < high) {
+		int middle = (low + high + 1) / 2;
+		if (first[middle] <= b) low = middle;
+		else high = middle - 1;
+	}
+	return low;
+}
+
+// turn transposes matrices of rows and columns, one after the other, through tiles of E in shared
+// memory, so that accesses of memory are contiguous: load(i) reads element i of the source, and
+// store(i, v) writes an element of the result.
+template <class E, class Load, class Store> __device__ inline void turn(Int batch, Int rows, Int cols,
+	Load load, Store store) {
+	const int tile = 32;
+	__shared__ E buf[tile][tile + 1];
+	Int across = (cols + tile - 1) / tile, down = (rows + tile - 1) / tile;
+	for (Int b = blockIdx.x; b < across * down * batch; b += gridDim.x) {
+		Int c0 = b % across * tile, r0 = b / across % down * tile,
+			base = b / (across * down) * rows * cols;
+		int x = threadIdx.x % tile, y = threadIdx.x / tile, step = blockDim.x / tile;
+		for (int r = y; r < tile; r += step)
+			if (r0 + r < rows && c0 + x < cols) buf[r][x] = load(base + (r0 + r) * cols + c0 + x);
+		__syncthreads();
+		for (int c = y; c < tile; c += step)
+			if (c0 + c < cols && r0 + x < rows) store(base + (c0 + c) * rows + r0 + x, buf[x][c]);
+		__syncthreads();
+	}
+}
+
 // Philox 4x32-10 (Salmon et al. 2011), the same stream as on the processor: element i is word i%4
 // of block i/4.
 

@@ -89,12 +89,7 @@ template <class F> __device__ inline void steps(const Steps &k, F rule) {
 	double p[12];
 	for (int j = 0; j < 12; j++) p[j] = k.p[j];
 	for (Int b = blockIdx.x; b < k.parts; b += gridDim.x) {
-		int low = 0, high = (int)k.count - 1; // the last weight whose first part is at most b
-		while (low < high) {
-			int middle = (low + high + 1) / 2;
-			if (k.first[middle] <= b) low = middle;
-			else high = middle - 1;
-		}
+		int low = part_of(k.first, k.count, b);
 		const One &one = k.one[low];
 		p[0] = k.rates ? read(k.rates, k.list_type, k.which + low) : one.lr;
 		p[1] = k.rates ? read(k.decays, k.list_type, k.which + low) : one.wd;
