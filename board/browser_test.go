@@ -11,7 +11,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
@@ -27,6 +26,7 @@ import (
 
 	"gomx/board"
 	"gomx/initializer"
+	"gomx/internal/output"
 	dataio "gomx/io"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
@@ -364,7 +364,7 @@ func startJob(t *testing.T, runsDir, dir string) (kill func(), stop func()) {
 	var mu sync.Mutex
 	pids := map[wire.Node]int{}
 	ctx, cancel := context.WithCancel(t.Context())
-	var out safeBuffer
+	var out output.Buffer
 	done := make(chan error, 1)
 	go func() {
 		done <- launch.Local{Program: []string{os.Args[0]}, Workers: 3, Servers: 2, Replicas: 2,
@@ -395,28 +395,6 @@ func startJob(t *testing.T, runsDir, dir string) (kill func(), stop func()) {
 		}
 	}
 }
-
-// safeBuffer collects the output of a job.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *safeBuffer) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(b)
-}
-
-// String returns the output so far.
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-var _ io.Writer = (*safeBuffer)(nil)
 
 func (v *visitor) runsPage() {
 	v.t.Helper()

@@ -1,14 +1,15 @@
 package kvstore_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore"
 	"gomx/kvstore/transport/mem"
 	"gomx/kvstore/wire"
@@ -18,32 +19,21 @@ import (
 )
 
 // lines collects the lines of a log.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
+type lines struct{ output.Buffer }
 
 // find returns the first line with a message.
 func (l *lines) find(t *testing.T, message string) map[string]any {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range bytes.Lines(l.b.Bytes()) {
+	for line := range strings.Lines(l.String()) {
 		var fields map[string]any
-		if err := json.Unmarshal(line, &fields); err != nil {
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}
 		if fields["message"] == message {
 			return fields
 		}
 	}
-	t.Errorf("the log has no line %q:\n%s", message, l.b.String())
+	t.Errorf("the log has no line %q:\n%s", message, l.String())
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore/wire"
 	"gomx/launch"
 )
@@ -81,7 +82,7 @@ type chaosRun struct {
 	scale            float64
 	workers, servers int
 	n                *nemesis
-	out              safeBuffer
+	out              output.Buffer
 }
 
 func newChaos(seed uint64) *chaosRun {

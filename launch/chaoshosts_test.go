@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gomx/internal/hosts"
+	"gomx/internal/output"
 	"gomx/launch"
 )
 
@@ -120,7 +121,7 @@ type hostChaos struct {
 	net     *hosts.Net
 	members []*member
 	watch   *supervisor
-	out     safeBuffer
+	out     output.Buffer
 	story   []string // faults as they happened
 	hit     bool     // a fault came while workers were training
 	kills   map[int]bool

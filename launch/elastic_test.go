@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
 	"gomx/launch"
@@ -133,7 +134,7 @@ func le64(b []byte) (n int64) {
 // elastic is a job whose size the test changes.
 type elastic struct {
 	launch.Local
-	out   safeBuffer
+	out   output.Buffer
 	dir   string
 	play  string
 	table bool // the network of the job has a table

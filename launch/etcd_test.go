@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"gomx/internal/hosts"
+	"gomx/internal/output"
 	"gomx/internal/viewtest"
 	"gomx/kvstore/view"
 	_ "gomx/kvstore/view/etcd"
@@ -32,7 +33,7 @@ type member struct {
 	args         []string
 	command      func(program string, args ...string) *exec.Cmd
 	cmd          *exec.Cmd
-	out          safeBuffer
+	out          output.Buffer
 	ended        chan struct{} // closed when the process has ended
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gomx/internal/hosts"
+	"gomx/internal/output"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
 	"gomx/launch"
@@ -80,9 +81,9 @@ type elected struct {
 	members []*member
 	store   string
 	sched   []*exec.Cmd
-	outs    []*safeBuffer // of the schedulers
+	outs    []*output.Buffer // of the schedulers
 	workers []*exec.Cmd
-	logs    []*safeBuffer // of the workers
+	logs    []*output.Buffer // of the workers
 }
 
 // electedJob is the number of the job in the keys of etcd.
@@ -312,7 +313,7 @@ func TestEtcdLaunch(t *testing.T) {
 	hosts.Named(t)
 	const workers, steps = 2, 200
 	list := startEtcd(t, 1)
-	var out safeBuffer
+	var out output.Buffer
 	l := trainJob(workers, 2, 2, steps, &out)
 	l.View, l.Schedulers, l.TCP, l.Restarts = address(list, ""), 3, true, 2
 	l.Env = append(l.Env, "PS_VERBOSE=1", "LAUNCH_TEST_PAUSE=30ms")

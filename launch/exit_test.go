@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
@@ -96,7 +97,7 @@ func init() {
 func TestCrashesAreSurvived(t *testing.T) {
 	for how := range crashes {
 		t.Run(how, func(t *testing.T) {
-			var out safeBuffer
+			var out output.Buffer
 			l, _ := local(t, "crash", nil)
 			l.Stdout, l.Stderr = &out, &out
 			l.Env = append(l.Env, "LAUNCH_TEST_CRASH="+how, "GOTRACEBACK=none")

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore/wire"
 )
 
@@ -168,7 +169,7 @@ func (n *nemesis) check() (wrong []string) {
 }
 
 // strike carries out all faults, each at its moment.
-func (n *nemesis) strike(ctx context.Context, out *safeBuffer) {
+func (n *nemesis) strike(ctx context.Context, out *output.Buffer) {
 	var wg sync.WaitGroup
 	died := make(chan struct{})
 	for i := range n.faults {
@@ -192,7 +193,7 @@ func (n *nemesis) strike(ctx context.Context, out *safeBuffer) {
 }
 
 // carryOut does one thing to its victim.
-func (n *nemesis) carryOut(ctx context.Context, i int, out *safeBuffer, died chan struct{}) {
+func (n *nemesis) carryOut(ctx context.Context, i int, out *output.Buffer, died chan struct{}) {
 	f := &n.faults[i]
 	select {
 	case <-time.After(f.after):

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"gomx/initializer"
+	"gomx/internal/output"
 	dataio "gomx/io"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
@@ -120,7 +121,7 @@ func fitPlay(ctx context.Context) error {
 // fitJob is a job of fitPlay whose processes can be killed all at once.
 type fitJob struct {
 	launch.Local
-	out  safeBuffer
+	out  output.Buffer
 	mu   sync.Mutex
 	pids map[wire.Node]int
 }

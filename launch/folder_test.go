@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore/wire"
 	"gomx/launch"
 )
@@ -84,7 +85,7 @@ func startLauncher(t *testing.T, tmp, dir string, env ...string) *exec.Cmd {
 func TestTwoJobsInOneFolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd := startLauncher(t, t.TempDir(), t.TempDir(), "LAUNCH_TEST_JOB="+dir)
-	var out safeBuffer
+	var out output.Buffer
 	l, _ := local(t, "work", nil)
 	l.Stdout, l.Stderr, l.Dir = &out, &out, dir
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -167,7 +168,7 @@ func TestOrphans(t *testing.T) {
 func TestInheritedVariables(t *testing.T) {
 	set(t, "GOMX_STATUS=127.0.0.1:7777", "GOMX_RESTORE=/elsewhere", "DMLC_RANK=5",
 		"GOMX_SERVER_MEMORY=9", "DMLC_ROLE=server")
-	var out safeBuffer
+	var out output.Buffer
 	l, _ := local(t, "environment", nil)
 	l.Stdout, l.Stderr = &out, &out
 	if err := l.Run(t.Context()); err != nil {
@@ -190,7 +191,7 @@ func TestStatusPortOfAll(t *testing.T) {
 	}
 	defer busy.Close()
 	set(t, "GOMX_STATUS="+busy.Addr().String())
-	var out safeBuffer
+	var out output.Buffer
 	l := trainJob(1, 1, 1, 2, &out)
 	l.Restarts = -1
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
 	"gomx/launch"
@@ -167,7 +168,7 @@ func aloneSteps(t *testing.T, workers []int) map[string]uint32 {
 }
 
 // trainJob returns a job of trainPlay.
-func trainJob(workers, servers, replicas, steps int, out *safeBuffer) launch.Local {
+func trainJob(workers, servers, replicas, steps int, out *output.Buffer) launch.Local {
 	return launch.Local{
 		Program: []string{os.Args[0]}, Workers: workers, Servers: servers, Replicas: replicas,
 		Stdout: out, Stderr: out,
@@ -213,7 +214,7 @@ func TestProcesses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out safeBuffer
+			var out output.Buffer
 			l := trainJob(3, 2, 2, 6, &out)
 			change(&l)
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)

@@ -84,24 +84,6 @@ var plays = map[string]func(role, dir string) int{
 	},
 }
 
-// safeBuffer collects the output of a job.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(b)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // local returns a job of 2 workers and 2 servers that plays.
 func local(t *testing.T, play string, out *bytes.Buffer) (l launch.Local, dir string) {
 	t.Helper()

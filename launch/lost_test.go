@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore/wire"
 	"gomx/launch"
 )
@@ -46,7 +47,7 @@ var stopped = flag.Bool("stopped", false, "also stop all servers of a job for 95
 // silent starts a job by hand, does something to both its servers after the first steps, and
 // returns its processes.
 func silent(t *testing.T, steps int, limit time.Duration, signal syscall.Signal) (cmds []*exec.Cmd,
-	outs []*safeBuffer) {
+	outs []*output.Buffer) {
 	b := newByHandFor(t, limit, 2, 2, steps, "GOMX_REPLICAS=2", "LAUNCH_TEST_TIMEOUT=5m")
 	for _, role := range []string{"scheduler", "server", "server", "worker", "worker"} {
 		cmd, out := b.start(role)

@@ -9,15 +9,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gomx/internal/output"
 )
 
 // ranks starts the ranks of an engine as processes of this machine and returns their outputs.
-func ranks(t *testing.T, n, steps int, env func(rank int) []string) []*safeBuffer {
+func ranks(t *testing.T, n, steps int, env func(rank int) []string) []*output.Buffer {
 	t.Helper()
 	var cmds []*exec.Cmd
-	var outs []*safeBuffer
+	var outs []*output.Buffer
 	for i := range n {
-		cmd, out := exec.CommandContext(t.Context(), os.Args[0]), &safeBuffer{}
+		cmd, out := exec.CommandContext(t.Context(), os.Args[0]), &output.Buffer{}
 		cmd.Stdout, cmd.Stderr = out, out
 		cmd.Env = append(os.Environ(), "LAUNCH_TEST_PLAY=train",
 			fmt.Sprint("LAUNCH_TEST_STEPS=", steps), "GOMAXPROCS=1", "OMP_NUM_THREADS=1",

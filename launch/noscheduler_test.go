@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gomx/internal/output"
 )
 
 // TestSchedulerIsGone kills the scheduler of a job that was started by hand, for good or with a
@@ -21,7 +23,7 @@ func TestSchedulerIsGone(t *testing.T) {
 				"PS_HEARTBEAT_TIMEOUT=0.5", "GOMX_PATIENCE=4", "LAUNCH_TEST_PAUSE=5ms")
 			scheduler, _ := b.start("scheduler")
 			var cmds []*exec.Cmd
-			var outs []*safeBuffer
+			var outs []*output.Buffer
 			for _, role := range []string{"server", "server", "worker", "worker"} {
 				cmd, out := b.start(role)
 				cmds, outs = append(cmds, cmd), append(outs, out)

@@ -21,6 +21,7 @@ import (
 
 	"gomx/device"
 	"gomx/initializer"
+	"gomx/internal/output"
 	dataio "gomx/io"
 	"gomx/kvstore"
 	"gomx/launch"
@@ -213,7 +214,7 @@ func pipeJob(t *testing.T, workers int, env ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	out := &safeBuffer{}
+	out := &output.Buffer{}
 	env = append(env, "LAUNCH_TEST_PLAY=pipeline", "GOMAXPROCS=1", "OMP_NUM_THREADS=1")
 	if workers == 0 {
 		cmd := exec.CommandContext(ctx, os.Args[0])

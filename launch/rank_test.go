@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/launch"
 )
 
@@ -44,10 +45,10 @@ func newByHandFor(t *testing.T, limit time.Duration, workers, servers, steps int
 }
 
 // start starts one process. It is killed at the end of the test.
-func (b *byHand) start(role string, env ...string) (*exec.Cmd, *safeBuffer) {
+func (b *byHand) start(role string, env ...string) (*exec.Cmd, *output.Buffer) {
 	b.t.Helper()
 	cmd := exec.CommandContext(b.ctx, os.Args[0])
-	out := &safeBuffer{}
+	out := &output.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(os.Environ(), "DMLC_ROLE="+role, "DMLC_PS_ROOT_URI=127.0.0.1",
 		fmt.Sprint("DMLC_PS_ROOT_PORT=", b.port),
@@ -68,7 +69,7 @@ func TestRanksFromTheScheduler(t *testing.T) {
 	const workers, servers, steps = 3, 2, 40
 	b := newByHand(t, workers, servers, steps)
 	var cmds []*exec.Cmd
-	var outs, done []*safeBuffer
+	var outs, done []*output.Buffer
 	for i := range workers { // the order must not matter
 		cmd, out := b.start("worker")
 		cmds, outs = append(cmds, cmd), append(outs, out)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore/wire"
 	"gomx/launch"
 	"gomx/launch/network"
@@ -21,7 +22,7 @@ import (
 // Every process gets its own key only, the scheduler chooses a port of the range, and the folder of
 // the job is cleaned.
 func TestRemote(t *testing.T) {
-	var out safeBuffer
+	var out output.Buffer
 	l := trainJob(3, 2, 2, 6, &out)
 	l.Ports = network.Ports{First: 30000, Last: 30999}
 	l.Logs = t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/launch"
 
 	"github.com/rs/zerolog"
@@ -104,7 +105,7 @@ func resumeJob(t *testing.T, seed uint64) (*killedJob, string) {
 	tmp := t.TempDir() // the folders of the killed launcher
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
-	start := func(out *safeBuffer) *exec.Cmd {
+	start := func(out *output.Buffer) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, time.Second
 		cmd.Env = append(os.Environ(), "LAUNCH_TEST_PLAY=launcher of snapshots",
@@ -114,7 +115,7 @@ func resumeJob(t *testing.T, seed uint64) (*killedJob, string) {
 		}
 		return cmd
 	}
-	var first, second safeBuffer
+	var first, second output.Buffer
 	cmd := start(&first)
 	for !strings.Contains(first.String(), fmt.Sprintf("] step %d done\n", k.step)) &&
 		ctx.Err() == nil {

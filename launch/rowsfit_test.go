@@ -21,6 +21,7 @@ import (
 	"gomx/gluon"
 	"gomx/gluon/nn"
 	"gomx/initializer"
+	"gomx/internal/output"
 	dataio "gomx/io"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
@@ -264,7 +265,7 @@ func rowsGluon(_ context.Context, kv *kvstore.KV, s *stages) (uint32, error) {
 type rowsJob struct {
 	launch.Local
 	dir    string
-	out    safeBuffer
+	out    output.Buffer
 	mu     sync.Mutex
 	pids   map[wire.Node]int
 	starts map[wire.Node]int

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore/wire"
 )
 
@@ -17,7 +18,7 @@ import (
 // another one, and the result is the result of one process.
 func TestSchedulersTakeOver(t *testing.T) {
 	const workers, steps = 2, 150
-	var out safeBuffer
+	var out output.Buffer
 	l := trainJob(workers, 2, 2, steps, &out)
 	l.Schedulers = 3
 	l.Env = append(l.Env, "PS_VERBOSE=1", "LAUNCH_TEST_PAUSE=10ms")

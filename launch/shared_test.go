@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore"
 	"gomx/kvstore/wire"
 	"gomx/launch"
@@ -62,7 +63,7 @@ func sharedPayloads() (uint64, error) {
 
 // sharingJob is a job of 2 workers and 2 servers with copies whose workers say how much they have
 // shared.
-func sharingJob(steps int, out *safeBuffer) launch.Local {
+func sharingJob(steps int, out *output.Buffer) launch.Local {
 	l := trainJob(2, 2, 2, steps, out)
 	l.Env = append(l.Env, "LAUNCH_TEST_PLAY=share")
 	return l
@@ -77,7 +78,7 @@ func TestPayloadsAreShared(t *testing.T) {
 		"turned off": {"GOMX_SHARED_MEMORY=off", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out safeBuffer
+			var out output.Buffer
 			l := sharingJob(12, &out)
 			l.Env = append(l.Env, c.env)
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -101,7 +102,7 @@ func TestPayloadsAreShared(t *testing.T) {
 // an undisturbed job, and no names left in /dev/shm or among the sockets.
 func TestSharedMemoryOfTheDead(t *testing.T) {
 	before := shared(t)
-	var out safeBuffer
+	var out output.Buffer
 	const steps = 40
 	l := sharingJob(steps, &out)
 	l.Env = append(l.Env, "LAUNCH_TEST_PAUSE=20ms")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gomx/internal/output"
 	"gomx/kvstore/wire"
 	"gomx/launch"
 
@@ -31,7 +32,7 @@ func resizedJob(t *testing.T, dir string, counts []int, resume bool, env ...stri
 	error) {
 	t.Helper()
 	workers, steps := counts[len(counts)-1], len(counts)
-	var out safeBuffer
+	var out output.Buffer
 	l := trainJob(workers, 2, 2, steps, &out)
 	l.Snapshots, l.Resume = dir, resume
 	l.Log = zerolog.New(&out)
@@ -123,7 +124,7 @@ func TestServerOfAResumedJob(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	const steps = 60
-	var out safeBuffer
+	var out output.Buffer
 	l := trainJob(1, 2, 2, steps, &out)
 	l.Snapshots, l.Resume = dir, true
 	l.Env = append(l.Env, "LAUNCH_TEST_SNAPSHOTS=10", "LAUNCH_TEST_PAUSE=20ms")

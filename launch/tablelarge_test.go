@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gomx/dtype"
+	"gomx/internal/output"
 	"gomx/kvstore"
 	"gomx/kvstore/rows"
 	"gomx/launch"
@@ -208,7 +209,7 @@ func lookAtRows(ctx context.Context, s *kvstore.KV, d *draws, shape nd.Shape,
 // TestTableLarge trains a table of 100 million rows of 16 floats in real processes, two servers
 // with copies of each other and three workers, and prints the memory of servers: make table-large.
 func TestTableLarge(t *testing.T) {
-	var out safeBuffer
+	var out output.Buffer
 	l := trainJob(largeWorkers, 2, 2, 0, &out)
 	l.Env = append(l.Env, "LAUNCH_TEST_PLAY=large", fmt.Sprint("LAUNCH_TEST_ROWS=", *largeRows),
 		"LAUNCH_TEST_OPTIMIZER="+*largeOptimizer)

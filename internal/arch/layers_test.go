@@ -5,7 +5,7 @@ import "strings"
 // layers lists every package of the module, the highest line first. A package
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
-const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, hosts, daemons, nettest, golden, manual, script are imported by tests, optest by opgen too)
+const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, hosts, daemons, nettest, golden, manual, output, script are imported by tests, optest by opgen too)
 gluon/estimator  gluon/embed  gluon/data/vision  board  launch/via/{ssh,mpi,slurm,k8s}  plan/measure
 gluon/zoo                                 well-known networks
 module  launch  plan  examples/data  gluon/{nn,rnn,loss,data,generate}
@@ -97,12 +97,14 @@ var testOnly = map[string]bool{
 	"internal/conformance":   true,
 	"internal/devicetest":    true,
 	"internal/daemons":       true,
+	"internal/golden":        true,
 	"internal/hostile":       true,
 	"internal/hosts":         true,
 	"internal/manual":        true,
 	"internal/nettest":       true,
 	"internal/optest":        true,
 	"internal/oracle":        true,
+	"internal/output":        true,
 	"internal/script":        true,
 	"internal/transporttest": true,
 	"internal/viewtest":      true,

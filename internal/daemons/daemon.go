@@ -3,41 +3,21 @@
 package daemons
 
 import (
-	"bytes"
 	"net"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"gomx/internal/output"
 )
-
-// log collects the output of a daemon.
-type log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-// String returns the output so far.
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // daemon starts a daemon that stays in the foreground and ends it with the test. If the test fails,
 // the test's log has the daemon's output.
-func daemon(t testing.TB, cmd *exec.Cmd) *log {
+func daemon(t testing.TB, cmd *exec.Cmd) *output.Buffer {
 	t.Helper()
-	out := &log{}
+	out := &output.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

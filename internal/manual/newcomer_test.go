@@ -3,15 +3,15 @@
 package manual
 
 import (
-	"bytes"
 	"flag"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"gomx/internal/output"
 )
 
 var newcomer = flag.Bool("manual.newcomer", false,
@@ -19,24 +19,6 @@ var newcomer = flag.Bool("manual.newcomer", false,
 
 // firstPages are the pages that a newcomer reads.
 var firstPages = []string{"README.md", "docs/getting-started.md", "docs/distributed-steps.md"}
-
-// output is a buffer that a program fills while the test reads it.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
 
 // TestNewcomer runs in a fresh clone of the last commit the commands and programs of the pages
 // that a newcomer reads, and compares what they print. The folder of the clone has the name gomx.
@@ -65,7 +47,7 @@ func TestNewcomer(t *testing.T) {
 			}
 		}
 	}
-	var out, messages output
+	var out, messages output.Buffer
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", Script(read))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(dir, "gomx"), &out, &messages
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"gomx/internal/golden"
 	"gomx/internal/script"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
@@ -31,19 +28,9 @@ var rewrite = flag.Bool("rewrite", false, "write the answers in the scripts of t
 //	drain w1                                      worker 1 is asked to leave
 //	state                                         the view as it is decided
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden.Compare(t, file, script.Play(string(text), (&stage{}).command), *rewrite)
-		})
-	}
+	script.Files(t, *rewrite, func(*testing.T) func(*strings.Builder, []string) {
+		return (&stage{}).command
+	})
 }
 
 // stage is a scheduler and its surroundings.

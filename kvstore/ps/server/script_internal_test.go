@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"gomx/internal/golden"
 	"gomx/internal/script"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
@@ -33,20 +30,9 @@ var rewrite = flag.Bool("rewrite", false, "write the answers in the scripts of t
 //	1 lose                         they are lost
 //	0 state                        state of the copies of server 0
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			st := &stage{t: t}
-			golden.Compare(t, file, script.Play(string(text), st.command), *rewrite)
-		})
-	}
+	script.Files(t, *rewrite, func(t *testing.T) func(*strings.Builder, []string) {
+		return (&stage{t: t}).command
+	})
 }
 
 // stage is two servers and their surroundings. A script begins with a job.

@@ -3,13 +3,10 @@ package worker
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"gomx/dtype"
-	"gomx/internal/golden"
 	"gomx/internal/script"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/node"
@@ -32,20 +29,9 @@ var rewrite = flag.Bool("rewrite", false, "write the answers in the scripts of t
 //	state                              state of the worker
 //	standing                           its knowledge of the group
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			st := &stage{t: t}
-			golden.Compare(t, file, script.Play(string(text), st.command), *rewrite)
-		})
-	}
+	script.Files(t, *rewrite, func(t *testing.T) func(*strings.Builder, []string) {
+		return (&stage{t: t}).command
+	})
 }
 
 // stage is a worker and its surroundings.
