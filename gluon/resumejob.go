@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 
 	"gomx/checkpoint"
 	dataio "gomx/io"
@@ -22,9 +19,9 @@ import (
 func (r *Run) latest() (string, error) {
 	paths := []string{r.path}
 	if j := kvstore.JobOf(r.t.config.ctx); j != nil && j.Restored() != "" {
-		paths = append(paths, workerFile(j.Restored(), r.job.Rank()))
+		paths = append(paths, trainer.WorkerFile(j.Restored(), r.job.Rank()))
 		if r.t.elastic.Survives() { // perhaps the job had fewer workers
-			paths = append(paths, workerFile(j.Restored(), 0))
+			paths = append(paths, trainer.WorkerFile(j.Restored(), 0))
 		}
 	}
 	best, known, found := "", r.job.Resumed(), uint64(0)
@@ -107,11 +104,6 @@ func (r *Run) restoreState(rec *runRecord, s dataio.Stateful, text []byte) error
 	return data.ShareRest(is.Part, is.Parts, from)
 }
 
-// workerFile is the file of a worker in the folder of a snapshot.
-func workerFile(snapshot string, rank int) string {
-	return filepath.Join(snapshot, "worker-"+strconv.Itoa(rank))
-}
-
 // rejoin makes the trainer use the store of the job again, at the step that has been restored. The
 // parameters are those of this step, also where the store has the next ones already.
 func (r *Run) rejoin(rec *runRecord, arrays map[string]*nd.Array) error {
@@ -149,10 +141,7 @@ func (r *Run) snapshot(rec *runRecord, arrays []checkpoint.Named) error {
 		return err
 	}
 	folder := kvstore.SnapshotFolder(j.Snapshots(), t.steps)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	if err := trainer.WriteRun(workerFile(folder, r.job.Rank()), rec, arrays); err != nil {
+	if err := trainer.WriteRun(trainer.WorkerFile(folder, r.job.Rank()), rec, arrays); err != nil {
 		return err
 	}
 	if err := kv.Snapshot(t.config.ctx, t.steps); err != nil {

@@ -2,13 +2,10 @@ package module
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"gomx/checkpoint"
@@ -80,9 +77,9 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 	if restored == "" {
 		return nil
 	}
-	text, _, err := checkpoint.LoadRun(f.job.workerPath(restored, f.share.rank))
+	text, _, err := checkpoint.LoadRun(trainer.WorkerFile(restored, f.share.rank))
 	if errors.Is(err, fs.ErrNotExist) { // perhaps the job had fewer workers
-		text, _, err = checkpoint.LoadRun(f.job.workerPath(restored, 0))
+		text, _, err = checkpoint.LoadRun(trainer.WorkerFile(restored, 0))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		// written by a program of its own, or newer ones have taken its place: the data follows
@@ -140,11 +137,6 @@ func orFolder(name string) string {
 		return "FOLDER"
 	}
 	return name
-}
-
-// workerPath returns the name of a worker's file in the folder of a snapshot.
-func (s *jobSnapshots) workerPath(snapshot string, rank int) string {
-	return filepath.Join(snapshot, "worker-"+strconv.Itoa(rank))
 }
 
 // leaveOut counts a round that an earlier process has taken part in, or that has closed. Next is
@@ -232,15 +224,8 @@ func (f *fitting) snapshot(ctx context.Context, epoch, batch int, at place) erro
 	if f.elastic.on {
 		rec.From, rec.Parts = f.sharing(epoch, batch).From, len(f.elastic.group.Ranks)
 	}
-	text, err := json.Marshal(rec)
-	if err != nil {
-		return fmt.Errorf("module: snapshot: %w", err)
-	}
 	folder := kvstore.SnapshotFolder(s.folder, uint64(f.share.round))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("module: snapshot: %w", err)
-	}
-	if err := checkpoint.SaveRun(s.workerPath(folder, f.share.rank), text, nil); err != nil {
+	if err := trainer.WriteRun(trainer.WorkerFile(folder, f.share.rank), rec, nil); err != nil {
 		return fmt.Errorf("module: snapshot: %w", err)
 	}
 	if err := s.kv.Snapshot(ctx, uint64(f.share.round)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"gomx/checkpoint"
 	nd "gomx/ndarray"
@@ -47,6 +48,11 @@ func (t *Trainer) OptimizerIdentity() Identity {
 		settings = string(text)
 	}
 	return Identity{"optimizer", settings}
+}
+
+// WorkerFile names the file of a worker's run in the folder of a job's snapshot.
+func WorkerFile(snapshot string, rank int) string {
+	return filepath.Join(snapshot, "worker-"+strconv.Itoa(rank))
 }
 
 // WriteRun writes the file of a run: a record, which JSON can write, and arrays. It makes folders.
