@@ -28,6 +28,17 @@ static int ours(const gx_conv *c, int pass, const gx_pick *k) {
 	return gx_direct_ns(c, pass) < k->ns;
 }
 
+// flattened reports whether our own kernel takes data in another layout after a copy to the plain
+// one: where the output would be plain anyway.
+static int flattened(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k) {
+	if (c->x_layout == GX_PLAIN || gx_conv_leaves(c, GX_PASS_FORWARD, k->y) > GX_PLAIN) return 0;
+	gx_pick less = *k;
+	gx_conv plain = *c;
+	less.ns -= gx_conv_flatten_ns(c, d);
+	plain.x_layout = GX_PLAIN;
+	return ours(&plain, GX_PASS_FORWARD, &less);
+}
+
 int gx_conv_forward(gx_prog **out, gx_conv *c, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
@@ -37,10 +48,13 @@ int gx_conv_forward(gx_prog **out, gx_conv *c, int threads) {
 	GX_TRY(gx_conv_describe(p, c, &d));
 	GX_TRY(gx_prog_post(p, c->add, c->relu, &w.attr));
 	GX_TRY(gx_conv_pick(p, c, &d, &w, &k));
-	if (ours(c, w.pass, &k)) {
+	if (ours(c, w.pass, &k) || flattened(c, &d, &k)) {
+		gx_conv plain = *c;
+		gx_place px;
+		plain.x_layout = c->y_layout = GX_PLAIN;
 		if (c->packed) gx_prog_set_packed(p, d.w);
-		c->y_layout = GX_PLAIN;
-		return gx_direct_add(p, c, w.pass, threads);
+		GX_TRY(gx_prog_use(p, d.x, (gx_place){0, 0}, d.dx, &px));
+		return gx_direct_add(p, &plain, w.pass, px, threads);
 	}
 	gx_place py, final = {3, 0};
 	int layout = gx_conv_leaves(c, w.pass, k.y);
@@ -80,9 +94,9 @@ static int add_weights(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, gx_
 	gx_pick k;
 	w.pass = GX_PASS_WEIGHTS;
 	GX_TRY(gx_conv_pick(p, c, d, &w, &k));
-	if (ours(c, w.pass, &k)) return gx_direct_add(p, c, w.pass, threads);
-	gx_place px, pw, py, final = {4, 0};
-	GX_TRY(gx_prog_use(p, d->x, (gx_place){1, 0}, k.x, &px));
+	gx_place px = {1, 0}, pw, py, final = {4, 0};
+	if (ours(c, w.pass, &k)) return gx_direct_add(p, c, w.pass, px, threads);
+	GX_TRY(gx_prog_use(p, d->x, px, k.x, &px));
 	GX_TRY(use_dy(p, dy, k.y, &py));
 	GX_TRY(gx_prog_place(p, k.w, d->w, final, &pw));
 	gx_bind binds[] = {{DNNL_ARG_SRC, k.x, px}, {DNNL_ARG_DIFF_DST, k.y, py},
@@ -98,7 +112,7 @@ static int add_data(gx_prog *p, gx_conv *c, const gx_conv_descs *d, gx_wish w, m
 	GX_TRY(gx_conv_pick(p, c, d, &w, &k));
 	if (ours(c, w.pass, &k)) {
 		c->dx_layout = GX_PLAIN;
-		return gx_direct_add(p, c, w.pass, threads);
+		return gx_direct_add(p, c, w.pass, (gx_place){1, 0}, threads);
 	}
 	gx_place px, pw, py, final = {3, 0};
 	GX_TRY(gx_prog_use(p, d->w, (gx_place){2, 0}, k.w, &pw));

@@ -91,8 +91,15 @@ type ConvSpec struct {
 	Threads int
 }
 
+// flat reports whether axis i has a single pixel that meets a single weight.
+func (s *ConvSpec) flat(i int) bool {
+	return s.In[i] == 1 && s.Out[i] == 1 && s.Kernel[i] == 1 && s.Pad[i] == 0
+}
+
+// c leaves flat axes out, as long as one axis stays: the arrays are the same memory without them in
+// all layouts, and kernels keep the pixels of the last axis in registers.
 func (s *ConvSpec) c() C.gx_conv {
-	c := C.gx_conv{axes: C.int64_t(len(s.In)), batch: C.int64_t(s.Batch),
+	c := C.gx_conv{batch: C.int64_t(s.Batch),
 		ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
 		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)),
 		train: C.int32_t(boolInt(s.Train)),
@@ -104,10 +111,15 @@ func (s *ConvSpec) c() C.gx_conv {
 		blocked:  C.int32_t(boolInt(s.Blocked)), choose_dx: C.int32_t(boolInt(s.AnyDX)),
 		direct_dw: C.int32_t(boolInt(s.DirectDW)), _type: elementType(s.DType)}
 	for i := range s.In {
-		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]),
+		if s.flat(i) && (c.axes > 0 || i+1 < len(s.In)) {
+			continue
+		}
+		k := c.axes
+		c.in[k], c.out[k], c.kernel[k] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]),
 			C.int64_t(s.Kernel[i])
-		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]),
+		c.stride[k], c.dilate[k], c.pad[k] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]),
 			C.int64_t(s.Pad[i])
+		c.axes++
 	}
 	return c
 }

@@ -129,12 +129,25 @@ int gx_conv_leaves(const gx_conv *c, int pass, gx_md made) {
 	return c->choose_y ? layout : -1;
 }
 
-// Estimates of time in nanoseconds, of one thread with wide vectors. They need only be good enough
-// to tell the kernels that come into question apart: these differ by their layouts, and by the
-// class of their implementation. Naive ones are the last resort.
-enum { CALL_NS = 300, LANES = 16, CACHED = 1 << 20 }; // CACHED: numbers that stay in a cache
-static const double mac_ns = 0.01, touch_ns = 0.05, window_ns[] = {0.35, 0.55, 1.0}, group_ns = 5.0,
-	naive_ns = 1e6;
+// Estimates of time in nanoseconds, of one thread. They need only be good enough to tell the kernels
+// that come into question apart: these differ by their layouts, and by the class of their
+// implementation. Naive ones are the last resort.
+enum { CALL_NS = 300, CACHED = 1 << 20 }; // CACHED: numbers that stay in a cache
+static const double touch_ns = 0.05, group_ns = 5.0, naive_ns = 1e6;
+
+// speed is the part of the estimates that depends on the width of vectors.
+typedef struct {
+	int64_t lanes;        // floats of a vector, and channels of the blocks that oneDNN prefers
+	double mac_ns;        // of a multiplication with its addition
+	double product_ns;    // of a number of the operands of products of matrices
+	double window_ns[3];  // of a number of a matrix of windows, by pass
+} speed;
+
+static const speed *processor(void) {
+	static const speed wide = {16, 0.01, 0.05, {0.35, 0.55, 1.0}},
+		narrow = {8, 0.0225, 0.3, {0.7, 1.1, 2.0}};
+	return gx_is_v4() ? &wide : &narrow;
+}
 
 static double floats(gx_md m) {
 	return (double)dnnl_memory_desc_get_size(m) / (double)sizeof(float);
@@ -155,23 +168,29 @@ static double moved(const gx_conv *c, const int64_t *extent, int64_t channels, g
 	int a = layout_of(from, dims, c->axes), b = layout_of(to, dims, c->axes);
 	int fast = 1;
 	if (a == GX_PLAIN || b == GX_PLAIN)
-		fast = channels % LANES == 0 && a != GX_LAST && b != GX_LAST;
+		fast = channels % processor()->lanes == 0 && a != GX_LAST && b != GX_LAST;
 	double n = fmax(floats(from), floats(to));
 	return CALL_NS + (fast ? 0.1 : 0.3) * (n > CACHED ? 2.0 * n : n);
 }
 
+double gx_conv_flatten_ns(const gx_conv *c, const gx_conv_descs *d) {
+	return moved(c, c->in, c->ic, d->x, d->dx);
+}
+
 static double whole_vectors(int64_t n) {
-	return (double)((n + LANES - 1) / LANES * LANES) / (double)n;
+	int64_t lanes = processor()->lanes;
+	return (double)((n + lanes - 1) / lanes * lanes) / (double)n;
 }
 
 // products is the time of a primitive that makes a matrix of windows of every image and group, and
 // multiplies it.
 static double products(const gx_conv *c, const gx_conv_descs *d, double macs, int pass) {
+	const speed *s = processor();
 	double columns = (double)(c->batch * d->pixels), ns = (double)(c->batch * c->groups) * CALL_NS;
-	ns += macs * mac_ns * (c->groups > 1 || pass == GX_PASS_WEIGHTS ? 2.0 : 1.0);
+	ns += macs * s->mac_ns * (c->groups > 1 || pass == GX_PASS_WEIGHTS ? 2.0 : 1.0);
 	int moves = d->taps > 1;
 	for (int64_t i = 0; i < c->axes; i++) moves = moves || c->stride[i] > 1;
-	return moves ? ns + window_ns[pass] * columns * (double)(c->ic * d->taps) : ns;
+	return moves ? ns + s->window_ns[pass] * columns * (double)(c->ic * d->taps) : ns;
 }
 
 // work is the time of the primitive itself. Kernels for blocks compute their padding, those for
@@ -183,15 +202,17 @@ static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, i
 	double macs = columns * (double)(ic * c->oc * d->taps);
 	if (gx_naive(k->pd)) return naive_ns * macs;
 	const char *impl = gx_impl(k->pd);
-	double touched = touch_ns * (floats(k->x) + floats(k->y));
-	if (strstr(impl, "gemm") && !strstr(impl, "brg")) return touched + products(c, d, macs, pass);
+	const speed *s = processor();
+	double numbers = floats(k->x) + floats(k->y), touched = touch_ns * numbers;
+	if (strstr(impl, "gemm") && !strstr(impl, "brg"))
+		return s->product_ns * numbers + products(c, d, macs, pass);
 	double px = floats(k->x) / floats(d->dx), py = floats(k->y) / floats(d->y), full = px * py;
-	if (c->groups > 1 && ic == 1 && oc == 1) return touched + mac_ns * macs * full;
+	if (c->groups > 1 && ic == 1 && oc == 1) return touched + s->mac_ns * macs * full;
 	full *= pass == GX_PASS_DATA ? whole_vectors(ic) / px : whole_vectors(oc) / py;
 	// Groups of whole blocks are parts of one kernel
-	int blocks = ic % LANES == 0 && oc % LANES == 0;
+	int blocks = ic % s->lanes == 0 && oc % s->lanes == 0;
 	double apart = c->groups > 1 && !blocks ? group_ns * columns * (double)c->groups : 0.0;
-	return touched + mac_ns * macs * full + apart;
+	return touched + s->mac_ns * macs * full + apart;
 }
 
 // total is the time of a primitive with the changes of layout around it.
@@ -209,14 +230,15 @@ static double total(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, 
 	return ns;
 }
 
-// Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to a
-// multiple of 16; channels last need no padding. With very few channels blocked kernels read the
+// Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to whole
+// vectors; channels last need no padding. With very few channels blocked kernels read the
 // plain input directly. Depthwise convolutions take either; arrays that are channels last already
 // stay so.
 static int suits_last(const gx_conv *c) {
 	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
 	if (c->groups > 1) return c->x_layout == GX_LAST && ic == 1 && oc == 1;
-	return ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
+	int64_t lanes = processor()->lanes;
+	return ic >= 8 && (ic % lanes != 0 || oc % lanes != 0);
 }
 
 // first_tag is the layout that is asked for first, for arrays with a number of channels that come
@@ -246,7 +268,8 @@ static void offers(const gx_conv *c, int tags[OFFERS][2]) {
 // settled reports whether the first offer is taken wherever oneDNN has a kernel for it, because its
 // layouts suit the layers around: dense convolutions of whole blocks.
 static int settled(const gx_conv *c) {
-	return c->winograd || (c->groups == 1 && c->ic % LANES == 0 && c->oc % LANES == 0);
+	int64_t lanes = processor()->lanes;
+	return c->winograd || (c->groups == 1 && c->ic % lanes == 0 && c->oc % lanes == 0);
 }
 
 static int in_layout(gx_prog *p, const gx_conv *c, gx_md like, int tag, int64_t channels,

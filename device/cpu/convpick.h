@@ -42,6 +42,9 @@ int gx_conv_hint(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, dnnl_prim
 int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w,
 	gx_pick *got);
 
+// gx_conv_flatten_ns is the estimated time of making the data plain.
+double gx_conv_flatten_ns(const gx_conv *c, const gx_conv_descs *d);
+
 // gx_conv_leaves says in which layout of ours an output with a number of channels may leave the
 // program as a primitive makes it, -1 where it must be made plain.
 int gx_conv_leaves(const gx_conv *c, int pass, gx_md made);

@@ -10,7 +10,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { ROWS = 6, VECTORS = 4, NEAR = 6 << 10 }; // NEAR: numbers of x that stay in the first cache
+enum { ROWS = 6, WIDE = 4 * GX_LANES, NEAR = 6 << 10 }; // NEAR: numbers of x that stay in the first cache
 
 typedef struct {
 	int64_t output, pixel, lanes; // lanes of the last vector
@@ -31,12 +31,14 @@ static __attribute__((noinline)) void finish(const gx_direct *d, spot s, const f
 
 #define TILE large
 #define LANES GX_LANES
+#define VECTORS 4
 #define VECTOR gx_v16
 #define NUMBERS gx_i16
 #include "directtile.h"
 
 #define TILE small
 #define LANES GX_HALF
+#define VECTORS 8
 #define VECTOR gx_v8
 #define NUMBERS gx_i8
 #include "directtile.h"
@@ -59,6 +61,12 @@ INLINE void large_tile(const gx_direct *d, spot s, int64_t rows, int64_t vectors
 }
 
 INLINE void small_tile(const gx_direct *d, spot s, int64_t rows, int64_t vectors) {
+	switch (vectors > 1 ? rows * 8 + vectors : 0) {
+	case 8 + 2: small(d, s, 1, 4); return;
+	case 8 + 3: small(d, s, 1, 6); return;
+	case 8 + 4: small(d, s, 1, 8); return;
+	case 16 + 2: small(d, s, 2, 4); return;
+	}
 	switch (rows) {
 	case 1: small(d, s, 1, 2); return;
 	case 2: small(d, s, 2, 2); return;
@@ -67,6 +75,12 @@ INLINE void small_tile(const gx_direct *d, spot s, int64_t rows, int64_t vectors
 	case 5: small(d, s, 5, 2); return;
 	case 6: small(d, s, 6, 2); return;
 	}
+}
+
+// small_wide is the number of pixels of a small tile. A multiplication takes as long as eight others
+// begin: few outputs take more pixels, so that so many sums do not wait for each other.
+INLINE int64_t small_wide(const gx_direct *d) {
+	return d->outputs == 1 ? WIDE : d->outputs == 2 ? 2 * GX_LANES : GX_LANES;
 }
 
 INLINE void tiles(const gx_direct *d, int64_t most, int64_t wide,
@@ -88,12 +102,12 @@ INLINE void tiles(const gx_direct *d, int64_t most, int64_t wide,
 
 #if defined(__x86_64__)
 __attribute__((target("arch=x86-64-v4"))) static void run_large(const gx_direct *d) {
-	tiles(d, ROWS, VECTORS * GX_LANES, large_tile);
+	tiles(d, ROWS, WIDE, large_tile);
 }
 
 __attribute__((target_clones("default", "arch=x86-64-v3"))) static void run_small(
 	const gx_direct *d) {
-	tiles(d, ROWS, GX_LANES, small_tile);
+	tiles(d, ROWS, small_wide(d), small_tile);
 }
 
 void gx_direct_run(const gx_direct *d) {
@@ -103,5 +117,5 @@ void gx_direct_run(const gx_direct *d) {
 		run_small(d);
 }
 #else
-void gx_direct_run(const gx_direct *d) { tiles(d, ROWS, GX_LANES, small_tile); }
+void gx_direct_run(const gx_direct *d) { tiles(d, ROWS, small_wide(d), small_tile); }
 #endif

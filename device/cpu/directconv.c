@@ -309,17 +309,17 @@ static void run_weights(const void *arg, void *const *at, int threads) {
 	gx_parallel((int)r.ranges, r.ranges, 1, dots_range, &r);
 }
 
-int gx_direct_add(gx_prog *prog, const gx_conv *c, int pass, int threads) {
+int gx_direct_add(gx_prog *prog, const gx_conv *c, int pass, gx_place x, int threads) {
 	static const char *name = "gomx:direct";
 	gx_plan p;
 	if (!gx_plan_make(&p, c, pass)) return dnnl_unimplemented;
 	gx_place room = gx_prog_room(prog, threads * p.room);
 	if (pass == GX_PASS_FORWARD) {
-		gx_place at[] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, room};
+		gx_place at[] = {x, {1, 0}, {2, 0}, {3, 0}, {4, 0}, room};
 		return gx_prog_own(prog, run_forward, name, &p, sizeof p, at, 6);
 	}
 	if (pass == GX_PASS_WEIGHTS) {
-		gx_place at[] = {{0, 0}, {1, 0}, {4, 0}, {5, 0}, room};
+		gx_place at[] = {{0, 0}, x, {4, 0}, {5, 0}, room};
 		return gx_prog_own(prog, run_weights, name, &p, sizeof p, at, 5);
 	}
 	gx_place at[] = {{0, 0}, {2, 0}, {3, 0}, room, gx_prog_room(prog, gx_plan_factors(&p))};

@@ -9,8 +9,8 @@
 // take it: other layouts than plain ones, three axes, large windows.
 double gx_direct_ns(const gx_conv *c, int pass);
 
-// gx_direct_add appends a pass to a program. Operands have the slots of gx_conv_forward and
-// gx_conv_backward. Results are the same bits for any number of threads.
-int gx_direct_add(gx_prog *p, const gx_conv *c, int pass, int threads);
+// gx_direct_add appends a pass to a program, x being the place of its data. Other operands have the
+// slots of gx_conv_forward and gx_conv_backward. Results are the same bits for any number of threads.
+int gx_direct_add(gx_prog *p, const gx_conv *c, int pass, gx_place x, int threads);
 
 #endif

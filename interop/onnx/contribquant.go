@@ -1,6 +1,9 @@
 package onnx
 
 import (
+	"math"
+	"slices"
+
 	"gomx/dtype"
 	nd "gomx/ndarray"
 	sym "gomx/symbol"
@@ -204,7 +207,7 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 		}
 		w = sym.BroadcastMul(w, per(6+2*i))
 		in[i] = made(c, sym.SwapAxis(w, sym.SwapAxisParams{Dim1: 1, Dim2: 2}))
-		weights[i] = realGates(c, i)
+		weights[i] = knownGates(c, i)
 	}
 	if c.err != nil {
 		return nil
@@ -218,10 +221,10 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 	return outs
 }
 
-// realGates are the numbers that the weights of dynamicLSTM at an input stand for: for each
-// direction a constant matrix (gates, inputs). It is nil where they are computed when the graph
-// runs.
-func realGates(c *call, i int) (list []*sym.Symbol) {
+// knownGates are the numbers that the weights of dynamicLSTM at an input stand for: for each
+// direction a constant matrix (gates, inputs). Those of the states, which every step reads, stay
+// integers where they fit into 8 bits. It is nil where they are computed when the graph runs.
+func knownGates(c *call, i int) (list []gates) {
 	v, scale, zero := c.in[i], c.in[6+2*i], optional(c, 7+2*i)
 	if v.fixed == nil || scale.fixed == nil || zero != nil && zero.fixed == nil ||
 		zero != nil && !zero.shape.Equal(scale.shape) || 4*v.size() > c.im.budget {
@@ -248,15 +251,34 @@ func realGates(c *call, i int) (list []*sym.Symbol) {
 		return nil
 	}
 	for d := range v.shape[0] {
-		all := make([]float32, rows*columns)
-		for k := range columns {
-			for r := range rows {
-				at := d*per + r%per
-				n := q[(d*columns+k)*rows+r] - zeros[at]
-				all[r*columns+k] = float32(n) * float32(steps[at])
+		all, scales := make([]int, rows*columns), make([]float32, rows)
+		for r := range rows {
+			at := d*per + r%per
+			scales[r] = float32(steps[at])
+			for k := range columns {
+				all[r*columns+k] = q[(d*columns+k)*rows+r] - zeros[at]
 			}
 		}
-		list = append(list, c.constant(nd.FromSlice(all, rows, columns)))
+		list = append(list, gatesOf(c, all, scales, i == 2))
 	}
 	return list
+}
+
+// gatesOf makes constants of integers (gates, inputs) with a scale for each gate: of the numbers that
+// they stand for, or of integers of 8 bits where these are wanted and large enough.
+func gatesOf(c *call, all []int, scales []float32, whole bool) gates {
+	rows, columns := len(scales), len(all)/len(scales)
+	if whole && slices.Min(all) >= math.MinInt8 && slices.Max(all) <= math.MaxInt8 {
+		codes := make([]int8, len(all))
+		for k, n := range all {
+			codes[k] = int8(n)
+		}
+		return gates{codes: c.constant(nd.FromSlice(codes, rows, columns)),
+			scale: c.constant(nd.FromSlice(scales, rows, 1))}
+	}
+	real := make([]float32, len(all))
+	for k, n := range all {
+		real[k] = float32(n) * scales[k/columns]
+	}
+	return gates{real: c.constant(nd.FromSlice(real, rows, columns))}
 }

@@ -175,16 +175,36 @@ func eightBits(list []float64) []float64 {
 // TestDynamicQuantizeLSTM compares the states with those of a loop: the inputs as a whole, and the
 // states of each step, are rounded to 8 bits before they are multiplied by weights.
 func TestDynamicQuantizeLSTM(t *testing.T) {
+	middle := nd.Cast(nd.FromSlice([]float32{127, 128, 127, 128, 128, 127, 127, 128}, 1, 8),
+		nd.CastParams{DType: dtype.Uint8})
+	weights := []string{"w", "r", "b", "sw", "zw", "sr", "zr"}
+	for _, c := range []struct {
+		name  string
+		zeros *nd.Array // of the weights of states; nil: any
+		fixed []string
+	}{{"computed", nil, nil}, {"real", nil, weights}, {"integers", middle, weights}} {
+		t.Run(c.name, func(t *testing.T) { dynamicStates(t, c.zeros, c.fixed) })
+	}
+}
+
+// dynamicStates is TestDynamicQuantizeLSTM for zero points of the weights of states and for inputs
+// that are known at import.
+func dynamicStates(t *testing.T, zeros *nd.Array, fixed []string) {
 	r := rand.New(rand.NewPCG(55, 0))
 	const steps, width, size = 3, 2, 2
+	if zeros == nil {
+		zeros = integers(r, dtype.Uint8, 1, 4*size)
+	}
 	b := contrib(t, "DynamicQuantizeLSTM", []string{"x", "w", "r", "b", "", "", "", "", "sw", "zw",
 		"sr", "zr"}, []string{"y"}, attrs{"hidden_size": size}, map[string]*nd.Array{
 		"x": random(r, dtype.Float32, -1, 1, steps, 1, width),
 		"w": integers(r, dtype.Uint8, 1, width, 4*size),
-		"r": integers(r, dtype.Uint8, 1, size, 4*size),
+		"r": nd.Cast(nd.Uniform(0, 255, nd.Shape{1, size, 4 * size}, nd.Seed(55)),
+			nd.CastParams{DType: dtype.Uint8}),
 		"b": random(r, dtype.Float32, -1, 1, 1, 8*size), "sw": number(0.01), "zw": byteOf(128),
 		"sr": random(r, dtype.Float32, 0.005, 0.01, 1, 4*size),
-		"zr": integers(r, dtype.Uint8, 1, 4*size)})
+		"zr": zeros})
+	b.fixed = fixed
 	v := b.floats(t, "x", "w", "r", "b", "sr", "zr")
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	h, cell := make([]float64, size), make([]float64, size)

@@ -126,8 +126,16 @@ func cast(s *sym.Symbol, t dtype.Type) *sym.Symbol {
 // pow computes in the element type of the base.
 func pow(c *call) []*sym.Symbol {
 	c.elementwise()
+	base := c.in[0]
+	if k, ok := c.in[1].number(); ok && base.fixed == nil && base.typ.IsFloat() &&
+		c.in[1].rank() <= base.rank() {
+		if k == 2 {
+			return out(sym.Square(base.s))
+		}
+		return out(power(base.s, k))
+	}
 	x, y := c.x(0), c.x(1)
-	t, e := c.in[0].typ, c.in[1].typ
+	t, e := base.typ, c.in[1].typ
 	if t == e {
 		return out(sym.BroadcastPower(x, y))
 	}

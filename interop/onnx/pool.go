@@ -77,6 +77,31 @@ func (w *win) simple(c *call, after []int) bool {
 		len(w.kernel) <= 3 && c.in[0].typ == dtype.Float32
 }
 
+// covers finds the convention by which gomx's pooling, with the padding before the data on both
+// sides, has the extents of the output; "" where none does. Its windows are then the same ones, as
+// long as padding does not count.
+func (w *win) covers(c *call, outs []int) string {
+	if slices.Max(w.dilation) != 1 || len(w.kernel) > 3 || c.in[0].typ != dtype.Float32 {
+		return ""
+	}
+	valid, full := true, true
+	for i, n := range outs {
+		room := c.in[0].shape[2+i] + 2*w.before[i] - w.kernel[i]
+		if room < 0 || w.before[i] >= w.kernel[i] {
+			return ""
+		}
+		valid = valid && n == room/w.stride[i]+1
+		full = full && n == (room+w.stride[i]-1)/w.stride[i]+1
+	}
+	switch {
+	case valid:
+		return "valid"
+	case full:
+		return "full"
+	}
+	return ""
+}
+
 // params are the parameters of a pooling of gomx.
 func (w *win) params(kind string) sym.PoolingParams {
 	return sym.PoolingParams{Kernel: w.kernel, Stride: w.stride, Pad: w.before, PoolType: kind}
@@ -102,6 +127,11 @@ func maxPool(c *call) []*sym.Symbol {
 			return out(s)
 		}
 		return out(sym.Pooling(c.x(0), w.params("max")))
+	}
+	if name := w.covers(c, outs); name != "" {
+		p := w.params("max")
+		p.PoolingConvention = name
+		return out(sym.Pooling(c.x(0), p))
 	}
 	return out(windows(c, c.x(0), w, outs, after, low, sym.BroadcastMaximum))
 }
@@ -143,6 +173,11 @@ func averagePool(c *call) []*sym.Symbol {
 	if w.simple(c, after) {
 		p := w.params("avg")
 		p.CountIncludePad = sym.Some(include)
+		return out(sym.Pooling(c.x(0), p))
+	}
+	if name := w.covers(c, outs); name != "" && !include {
+		p := w.params("avg")
+		p.CountIncludePad, p.PoolingConvention = sym.Some(false), name
 		return out(sym.Pooling(c.x(0), p))
 	}
 	sum := windows(c, c.x(0), w, outs, after, 0, sym.BroadcastAdd)

@@ -28,10 +28,15 @@ type layer struct {
 	clip                 float64
 	rounds               bool // states are rounded to 8 bits before each product
 	known                known
+	parts                map[[2]int]*sym.Symbol // results of part, by input and direction
 }
 
-// known holds matrices that are constants: the weights at inputs 1 and 2, one for each direction.
-type known [3][]*sym.Symbol
+// gates is a constant matrix of weights: real numbers, or integers of 8 bits with a scale for each
+// row.
+type gates struct{ real, codes, scale *sym.Symbol }
+
+// known holds the weights at inputs 1 and 2, one for each direction. Those at input 1 are real.
+type known [3][]gates
 
 // recurrent makes an importer: gomx's operator where it does the same, steps one by one elsewhere.
 func recurrent(kind string, gates int, usual []string) importer {
@@ -48,7 +53,8 @@ func recurrence(kind string, gates int, usual []string, weights *known) importer
 				c.in[2].shape)
 		}
 		l := &layer{c: c, kind: kind, gates: gates, size: c.in[2].shape[2], width: w[2],
-			passes: w[0], typ: c.in[0].typ, clip: c.float("clip", 0)}
+			passes: w[0], typ: c.in[0].typ, clip: c.float("clip", 0),
+			parts: map[[2]int]*sym.Symbol{}}
 		if weights != nil {
 			l.rounds, l.known = true, *weights
 		}
@@ -113,10 +119,14 @@ func (l *layer) check() bool {
 // part takes one direction of an input of two or more axes: its first axis disappears.
 func (l *layer) part(i, direction int) *sym.Symbol {
 	if i < len(l.known) && l.known[i] != nil {
-		return l.known[i][direction]
+		return l.known[i][direction].real
 	}
-	v := l.c.in[i]
-	return l.c.reshape(cut(l.c.x(i), 0, direction, direction+1), v.shape[1:])
+	key := [2]int{i, direction}
+	if l.parts[key] == nil {
+		s := cut(l.c.x(i), 0, direction, direction+1)
+		l.parts[key] = folded(l.c, l.c.reshape(s, l.c.in[i].shape[1:]))
+	}
+	return l.parts[key]
 }
 
 // gate takes rows of one gate.
@@ -130,7 +140,7 @@ func (l *layer) bias(direction, of int) *sym.Symbol {
 	if !l.c.has(3) {
 		return l.c.filled(dtype.Shape{rows}, 0, l.typ)
 	}
-	return cut(l.part(3, direction), 0, of*rows, (of+1)*rows)
+	return folded(l.c, cut(l.part(3, direction), 0, of*rows, (of+1)*rows))
 }
 
 // initial is the first state at an input, zeros without one, of shape (directions, batch, size).
@@ -173,10 +183,13 @@ func (l *layer) whole(x *sym.Symbol) (y, h, cell *sym.Symbol) {
 	for d := range l.passes {
 		all = append(all, arrange(l.bias(d, 0), rows), arrange(l.bias(d, 1), rows))
 	}
-	opts := []sym.Option{sym.With("parameters", sym.Concat(all,
-		sym.ConcatParams{Dim: sym.Some(0)})), sym.With("state", l.initial(5))}
+	opts := []sym.Option{sym.With("parameters", folded(l.c, sym.Concat(all,
+		sym.ConcatParams{Dim: sym.Some(0)}))), sym.With("state", l.initial(5))}
 	if l.kind == "lstm" {
 		opts = append(opts, sym.With("state_cell", l.initial(6)))
+	}
+	if l.c.err != nil {
+		return nil, nil, nil
 	}
 	s := sym.RNN(x, sym.RNNParams{StateSize: l.size, NumLayers: 1, Bidirectional: l.passes == 2,
 		Mode: mode, StateOutputs: true}, opts...)
@@ -266,13 +279,13 @@ func (l *layer) act(x *sym.Symbol, i, d int) *sym.Symbol {
 
 // step computes the next state from the products of the inputs with all gates, (batch, rows).
 func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol) {
-	r, rb := l.part(2, d), l.bias(d, 1)
 	if l.rounds {
 		h = rounded(h)
 	}
 	mul, add := sym.BroadcastMul, sym.BroadcastAdd
 	gate := func(s *sym.Symbol, g int) *sym.Symbol { return cut(s, 1, g*l.size, (g+1)*l.size) }
 	if l.kind == "gru" && l.c.num("linear_before_reset", 0) == 0 {
+		r, rb := l.part(2, d), l.bias(d, 1)
 		first := l.gates - 1 // the last gate reads other states
 		s := add(cut(x, 1, 0, first*l.size), linear(h, cut(r, 0, 0, first*l.size),
 			cut(rb, 0, 0, first*l.size)))
@@ -280,7 +293,7 @@ func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol
 		n := l.act(add(gate(x, 2), linear(mul(reset, h), l.gate(r, 2), l.gate(rb, 2))), 1, d)
 		return blend(z, n, h), nil
 	}
-	rec := linear(h, r, rb)
+	rec := l.products(h, d)
 	if l.kind == "gru" {
 		z := l.act(add(gate(x, 0), gate(rec, 0)), 0, d)
 		reset := l.act(add(gate(x, 1), gate(rec, 1)), 0, d)
@@ -305,6 +318,17 @@ func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol
 	nextCell = add(mul(f, cell), mul(i, l.act(both(3), 1, d)))
 	o := l.act(peep(both(1), nextCell, 1), 0, d)
 	return mul(o, l.act(nextCell, 2, d)), nextCell
+}
+
+// products are the products of a state with all gates, and the bias of states.
+func (l *layer) products(h *sym.Symbol, d int) *sym.Symbol {
+	rb := l.bias(d, 1)
+	if l.known[2] == nil || l.known[2][d].codes == nil {
+		return linear(h, l.part(2, d), rb)
+	}
+	w := l.known[2][d]
+	return sym.WeightOnlyFullyConnected(h, sym.WeightOnlyParams{NumHidden: l.gates * l.size, Bits: 8,
+		NoFlatten: true}, sym.With("weight", w.codes), sym.With("scale", w.scale), sym.With("bias", rb))
 }
 
 // blend is (1 - z)·n + z·h.
