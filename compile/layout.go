@@ -51,6 +51,7 @@ func layOut(u *Unit) error {
 		return nil
 	}
 	p := u.prog
+	u.draft.private = map[int]op.Desc{}
 	l := &layouter{u: u, p: p, used: p.used(), reads: map[op.Entry]int{},
 		now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
 		moved: map[move]op.Entry{}, taken: map[op.Entry]bool{}, laid: map[*op.Node]*ready{}}
@@ -111,6 +112,9 @@ func (l *layouter) visit(i int, n *op.Node) error {
 		d := l.p.Descs[l.p.Graph.Entry(e)]
 		d.Layout, d.Bytes = r.out[j].Layout, r.out[j].Bytes
 		l.desc[m.Entry(j)] = d
+		if private(e) {
+			l.u.draft.private[l.p.Graph.Entry(e)] = d
+		}
 	}
 	return nil
 }
@@ -169,15 +173,21 @@ func (l *layouter) common(n *op.Node, in []op.Entry) any {
 	return nil
 }
 
-// plain makes all inputs plain of which more than the shape is read. in is changed in place.
+// plain makes all inputs plain of which more than the shape is read. It leaves values alone that an
+// operator keeps for its own gradient: nothing else knows their layout. in is changed in place.
 func (l *layouter) plain(n *op.Node, in []op.Entry) (err error) {
 	for k := range in {
-		if !ignores(n, k) && err == nil {
+		if !ignores(n, k) && !private(in[k]) && err == nil {
 			d := l.desc[in[k]]
 			in[k], err = l.convert(in[k], op.Plain(d.DType, d.Shape))
 		}
 	}
 	return err
+}
+
+// private reports whether entry e is a value that an operator keeps for its own gradient.
+func private(e op.Entry) bool {
+	return !e.Node.IsVar() && e.Node.Op.Keeps && e.Index == e.Node.NumOutputs()-1
 }
 
 // convert returns entry e in the layout of want. A form of a parameter that nothing else reads is

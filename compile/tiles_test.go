@@ -259,8 +259,9 @@ func TestGoldenLayouts(t *testing.T) {
 	var b strings.Builder
 	net := with(keeping, "keep", sym.Var("data"))
 	show(&b, "inference", net, compile.Options{NoFusion: true})
-	show(&b, "training", net, compile.Options{Train: true, NoFusion: true,
-		Grads: map[string]op.Req{"data": op.ReqWrite}})
+	grads := map[string]op.Req{"data": op.ReqWrite}
+	show(&b, "training", net, compile.Options{Train: true, NoFusion: true, Grads: grads})
+	show(&b, "training with layouts", net, compile.Options{Train: true, Grads: grads})
 	compareGolden(t, "layouts/kept.txt", b.String())
 	b.Reset()
 	for threads := range 3 {
