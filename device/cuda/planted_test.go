@@ -44,6 +44,17 @@ KERNEL(shared_race, Planted) {
 	__syncthreads();
 	k.out[threadIdx.x] = (float)sum[k.n];
 }
+KERNEL(bytes, Planted) {
+	__shared__ uint8_t buf[256];
+	buf[threadIdx.x] = (uint8_t)threadIdx.x;
+	__syncthreads();
+	k.out[threadIdx.x] = buf[blockDim.x - 1 - threadIdx.x];
+}
+KERNEL(byte_race, Planted) {
+	__shared__ uint32_t buf[64];
+	((uint8_t *)buf)[threadIdx.x] = (uint8_t)threadIdx.x;
+	k.out[threadIdx.x] = (float)buf[threadIdx.x / 4];
+}
 KERNEL(order, Planted) { k.out[0] = (float)threadIdx.x; }
 KERNEL(divergent, Planted) {
 	if (threadIdx.x < 16) __syncthreads();
@@ -106,6 +117,8 @@ func TestPlantedKernels(t *testing.T) {
 		{"no_barrier", out.Ptr, in.Ptr, 0, "without a barrier"},
 		{"warp_barrier", out.Ptr, in.Ptr, 0, "without a barrier"},
 		{"shared_race", out.Ptr, in.Ptr, 0, "without a barrier"},
+		{"bytes", out.Ptr, in.Ptr, 0, ""},
+		{"byte_race", out.Ptr, in.Ptr, 0, "without a barrier"},
 		{"order", out.Ptr, in.Ptr, 0, "depends on the order of threads"},
 		{"divergent", out.Ptr, in.Ptr, 0, "is not met by all threads"},
 		{"stride", out.Ptr, in.Ptr, 64, "memory outside of all arrays"},

@@ -85,14 +85,20 @@ struct Block {
 	unsigned meetings[most / 32]; // barriers of each warp
 };
 
-// Use tells who wrote and who read four bytes of shared memory last: the thread, the block's epoch,
-// and the meetings of the thread's warp.
+// Use tells who wrote and who read a part of shared memory last: the thread, the block's epoch, and
+// the meetings of the thread's warp.
 struct Use {
 	unsigned epoch[2], meetings[2];
 	unsigned short thread[2];
 };
+// Word has the accesses to four aligned bytes: to all of them, and, in the epoch in which it was
+// split last, to single ones.
+struct Word {
+	Use whole, part[4];
+	unsigned split;
+};
 const size_t shared_words = 1 << 14;
-static Use uses[shared_words];
+static Word words[shared_words];
 static Block *block;
 static bool inside; // a kernel runs, not the scheduler
 
@@ -284,21 +290,38 @@ UNCHECKED static void tell(const char *does, size_t n, const char *what) {
 	inside = true;
 }
 
-// races reports an access to shared memory that no barrier orders with another thread's.
-UNCHECKED static void races(size_t off, size_t n, bool writes) {
+// meets reports an access of n bytes that no barrier orders with another thread's use.
+UNCHECKED static void meets(const Use &u, size_t n, bool writes) {
 	Block *b = block;
 	unsigned self = b->running - b->fibers;
-	for (size_t w = off / 4; w <= (off + n - 1) / 4 && w < shared_words; w++) {
-		Use &u = uses[w];
-		for (int k = writes ? 0 : 1; k < 2; k++) { // 0: reads, 1: writes
-			unsigned other = u.thread[k];
-			if (u.epoch[k] != b->epoch || other == self) continue;
-			if (other / warp == self / warp && u.meetings[k] != b->meetings[self / warp]) continue;
-			tell(writes ? "writes" : "reads", n, "shared memory that another thread uses, without a "
-				"barrier between them");
-		}
-		u.epoch[writes] = b->epoch, u.thread[writes] = self;
-		u.meetings[writes] = b->meetings[self / warp];
+	for (int k = writes ? 0 : 1; k < 2; k++) { // 0: reads, 1: writes
+		unsigned other = u.thread[k];
+		if (u.epoch[k] != b->epoch || other == self) continue;
+		if (other / warp == self / warp && u.meetings[k] != b->meetings[self / warp]) continue;
+		tell(writes ? "writes" : "reads", n, "shared memory that another thread uses, without a "
+			"barrier between them");
+	}
+}
+
+UNCHECKED static void note(Use &u, bool writes) {
+	Block *b = block;
+	unsigned self = b->running - b->fibers;
+	u.epoch[writes] = b->epoch, u.thread[writes] = self;
+	u.meetings[writes] = b->meetings[self / warp];
+}
+
+// races reports an access to shared memory that no barrier orders with another thread's. Threads may
+// use neighbouring bytes.
+UNCHECKED static void races(size_t off, size_t n, bool writes) {
+	bool whole = off % 4 == 0 && n % 4 == 0;
+	size_t end = off + n < 4 * shared_words ? off + n : 4 * shared_words;
+	for (size_t i = off; i < end; i += whole ? 4 : 1) {
+		Word &w = words[i / 4];
+		meets(w.whole, n, writes);
+		for (size_t k = 0; k < 4 && w.split == block->epoch; k++)
+			if (whole || k == i % 4) meets(w.part[k], n, writes);
+		note(whole ? w.whole : w.part[i % 4], writes);
+		if (!whole) w.split = block->epoch;
 	}
 }
 
