@@ -3,11 +3,14 @@
 # faults, every operator, small networks, module's tests and training, with several seeds; and once
 # every operator on the PTX that NVIDIA's compiler makes of the kernels. It needs what check.sh needs,
 # and keeps files in the same folder.
+# LANES seeds run at a time, by default one more than there are cores, because a seed also waits for
+# the pauses of streams.
 #	SEEDS="1 2 3" NO_PTX=1 device/cuda/strict.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 GO=${GO:-go}
 SEEDS=${SEEDS:-1 2 3 4 5 6 7 8}
+LANES=${LANES:-$(($(nproc) + 1))}
 export CACHE=${CACHE:-$PWD/.cache/cuda}
 ONLY=imitation GO="$GO" bash device/cuda/check.sh
 [ -e "$CACHE/fake/libcuda.so.1" ] || exit 0 # check.sh has said why
@@ -37,29 +40,42 @@ tests() { # arguments: package, arguments of its tests
 
 ops=$(cd op && for d in */; do if ls "$d"*_cuda.go >/dev/null 2>&1 && ls "$d"*_test.go >/dev/null 2>&1; then echo "op/${d%/}"; fi; done)
 build device/cuda/imitation device/cuda $ops exec module ndarray optimizer kvstore kvstore/joint internal/conformance
-# NVIDIA's compiler writes PTX for the imitation, which interprets it. Its folder has no other
-# compiler and no libraries of layers, so that our own kernels run.
-if [ -e "$CACHE/nvrtc/done" ] && [ -z "${NO_PTX:-}" ]; then
-	start=$SECONDS
+# ptx runs the operators on the PTX that NVIDIA's compiler writes, which the imitation interprets. Its
+# folder has no other compiler and no libraries of layers, so that our own kernels run.
+ptx() {
+	local p libraries="$CACHE/fakeptx:$CACHE/nvrtc/nvidia/cuda_nvrtc/lib"
 	mkdir -p "$CACHE/fakeptx"
 	cp "$CACHE/fake/libcuda.so.1" "$CACHE/fakeptx/"
-	libraries="$CACHE/fakeptx:$CACHE/nvrtc/nvidia/cuda_nvrtc/lib"
 	export GX_FAKE_PTX=1 XDG_CACHE_HOME="$CACHE/ptx"
 	for p in device/cuda/imitation device/cuda $ops; do tests "$p" -test.skip 'TestCompile|Planted'; done
 	tests internal/conformance -test.run 'TestOps$' -device cuda
-	unset GX_FAKE_PTX
-	export XDG_CACHE_HOME="$CACHE/$kept"
-	printf 'cuda-strict: PTX of NVRTC passed in %d s\n' $((SECONDS - start))
-fi
-libraries="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn:$CACHE/fakenccl"
-large=() # cases of many elements, which seeds after the first leave out
-for seed in $SEEDS; do
-	export GX_FAKE_SEED=$seed
-	start=$SECONDS
+}
+
+seed() { # argument: the seed
+	local p libraries="$CACHE/fake:$CACHE/fakeblas:$CACHE/fakednn:$CACHE/fakenccl"
+	local large=() # cases of many elements, which seeds after the first leave out
+	[ "$1" = "${SEEDS%% *}" ] || large=(-test.skip 'AttentionOfFewQueries|AttentionMask/.*/blocks')
+	export GX_FAKE_SEED=$1
 	tests device/cuda -test.skip TestCompile
 	for p in $ops; do tests "$p" "${large[@]}"; done
 	for p in exec module ndarray optimizer kvstore kvstore/joint; do tests "$p" -test.run CUDA; done
 	tests internal/conformance -test.run 'TestOps$|TestModels$' -device cuda -small
-	large=(-test.skip 'AttentionOfFewQueries|AttentionMask/.*/blocks')
-	printf 'cuda-strict: seed %s passed in %d s\n' "$seed" $((SECONDS - start))
-done
+}
+
+start() { # arguments: name, command; it runs beside the others, as soon as a lane is free
+	local from name=$1 log="$CACHE/strict-$1.log"
+	while [ "$(jobs -rp | wc -l)" -ge "$LANES" ]; do wait -n || exit 1; done
+	from=$SECONDS
+	(
+		"${@:2}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+		printf 'cuda-strict: %s passed in %d s\n' "$name" $((SECONDS - from))
+	) &
+}
+
+trap 'kill $(jobs -p) 2>/dev/null || :' EXIT # one has failed
+# The kernels are compiled once, before several lanes need them.
+libraries="$CACHE/fake" tests device/cuda -test.run TestCompile
+printf 'cuda-strict: kernels compiled in %d s\n' $SECONDS
+[ ! -e "$CACHE/nvrtc/done" ] || [ -n "${NO_PTX:-}" ] || start ptx ptx
+for s in $SEEDS; do start "seed-$s" seed "$s"; done
+while [ -n "$(jobs -p)" ]; do wait -n || exit 1; done
