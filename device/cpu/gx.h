@@ -80,6 +80,11 @@ static inline gx_copier gx_copier_of(int64_t piece, int64_t pieces) {
 // signals blocked; Go's threads take them.
 void gx_team(int threads);
 
+// gx_close_gaps keeps the heap from growing by aligned blocks that a function of the library takes
+// and frees in each call: on the calling thread and, unless it is one of a team, on its team of so
+// many threads. It is called before such a function; most calls do nothing.
+void gx_close_gaps(int threads);
+
 // Sixteen lanes with the alignment of one element: sums use a fixed number of lanes, so that
 // they are the same bits on every processor.
 typedef float gx_v16 __attribute__((vector_size(64), aligned(4), may_alias));

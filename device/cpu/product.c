@@ -6,6 +6,9 @@
 #include <dnnl.h>
 #include <omp.h>
 
+// The library copies operands to aligned memory. Those of fewer elements leave small gaps only.
+enum { PACKED = 1 << 16 };
+
 // sgemm computes a product with the threads for which the calling one is ready.
 static int sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int threads) {
 	if (g->m == 0 || g->n == 0) return 0;
@@ -19,6 +22,7 @@ static int sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int
 		gx_gemm_run(c, a, b, 0, g, threads);
 		return 0;
 	}
+	if ((g->m + g->n) * g->k >= PACKED) gx_close_gaps(threads);
 	return (int)dnnl_sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, g->alpha, a,
 		g->lda, b, g->ldb, g->beta, c, g->ldc);
 }

@@ -14,6 +14,7 @@ typedef struct {
 	dnnl_primitive_t prim;
 	const char *impl; // owned by the description of the primitive
 	int n, copy; // copy: nothing happens when the first two operands are one
+	int packs;   // runs products of the library
 	gx_bind binds[GX_PROG_ARGS];
 	gx_own_fn own; // instead of a primitive; arg belongs to the program
 	void *arg;
@@ -244,6 +245,7 @@ int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int
 	if (err) return err;
 	p->steps++;
 	s->impl = gx_impl(pd);
+	s->packs = strstr(s->impl, "gemm") != 0;
 	memcpy(s->binds, binds, (size_t)n * sizeof *binds);
 	s->n = n;
 	gx_md pad = gx_query(pd, dnnl_query_scratchpad_md);
@@ -362,6 +364,7 @@ static int run(const gx_prog *p, context *c, void *const *ptrs, char *scratch) {
 			int err = dnnl_memory_set_data_handle(c->args[i][k].memory, at[k]);
 			if (err) return err;
 		}
+		if (s->packs) gx_close_gaps(p->threads);
 		int err = dnnl_primitive_execute(s->prim, c->stream, s->n, c->args[i]);
 		if (err) return err;
 	}
