@@ -114,7 +114,8 @@ table-large: deps ## a table of 100 million rows in real processes, of which 20 
 	$(GO) test -timeout 120m -v -count=1 -run 'TestTableLarge$$' ./launch -table.rows 20000000 -table.optimizer sgd
 	$(GO) test -timeout 120m -v -count=1 -run 'TestTableLarge$$' ./launch -table.rows 20000000 -table.optimizer adagrad
 
-narrow: deps ## a ResNet trained on Fashion-MNIST in bfloat16 is as accurate as in float32 (minutes)
+narrow: deps ## all golden cases of operators in bfloat16; a ResNet trained on Fashion-MNIST in bfloat16 is as accurate as in float32 (minutes)
+	$(GO) test ./internal/conformance -count=1 -v -run 'TestNarrow$$' -golden $(GOLDEN)
 	$(GO) test -timeout 60m -v -count=1 -run TestFashionNarrow ./module -fashion
 
 etcd: deps ## the tests of several schedulers with Debian's etcd; apt-get install -y etcd-server iproute2

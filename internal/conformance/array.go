@@ -6,6 +6,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/op"
+	"gomx/op/loop"
 )
 
 // Array is a dense array on the host.
@@ -80,6 +81,10 @@ func (a *Array) Float64s() []float64 {
 		for i, v := range Elements[dtype.Half](a) {
 			list[i] = float64(v.Float32())
 		}
+	case dtype.BFloat16:
+		for i, v := range Elements[dtype.BF16](a) {
+			list[i] = float64(v.Float32())
+		}
 	case dtype.Bool:
 		for i, v := range a.Data {
 			list[i] = float64(v)
@@ -96,4 +101,16 @@ func convert[T float32 | float64 | uint8 | int8 | int32 | int64](a *Array) []flo
 		list[i] = float64(v)
 	}
 	return list
+}
+
+// as returns a copy with real elements of another type, rounded.
+func (a *Array) as(t dtype.Type) *Array {
+	b := NewArray(t, a.Shape.Clone())
+	loop.Store(b.tensor(), 0, a.Float64s())
+	return b
+}
+
+// tensor views the array as an operand.
+func (a *Array) tensor() op.Tensor {
+	return op.Tensor{Desc: op.Plain(a.DType, a.Shape), Data: unsafe.Pointer(unsafe.SliceData(a.Data))}
 }

@@ -24,7 +24,7 @@ func cost(a *op.Args, n int, slow bool) device.Work {
 // Map prepares m from input 0 to output 0.
 func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
 	if BFloat16(a) {
-		return step(a, m, cost(a, a.Out[0].Shape.Size(), m.Op.Slow()))
+		return step(a, 1, m, cost(a, a.Out[0].Shape.Size(), m.Op.Slow()))
 	}
 	if !Float32(a) {
 		return nil, op.ErrUnsupported
@@ -39,7 +39,7 @@ func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
 // Zip prepares z from inputs 0 and 1, of the output's size, to output 0.
 func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
 	if BFloat16(a) {
-		return step(a, z, cost(a, a.Out[0].Shape.Size(), z.Op.Slow()))
+		return step(a, 2, z, cost(a, a.Out[0].Shape.Size(), z.Op.Slow()))
 	}
 	if !Float32(a) {
 		return nil, op.ErrUnsupported
@@ -55,7 +55,7 @@ func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
 func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
 	if n := a.Out[0].Shape.Size(); BFloat16(a) && a.In[0].Shape.Size() == n &&
 		a.In[1].Shape.Size() == n {
-		return step(a, cpu.Zip{Op: z}, cost(a, n, z.Slow()))
+		return step(a, 2, cpu.Zip{Op: z}, cost(a, n, z.Slow()))
 	}
 	typ, out := a.Out[0].DType, a.Out[0].Shape
 	if !AllOf(typ, a.In) || !AllOf(typ, a.Out) {
@@ -75,16 +75,17 @@ func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
 
 // AddUp prepares the sum of all inputs, bfloat16 arrays of the output's size, in their order.
 func AddUp(a *op.Args) (*op.Prepared, error) {
-	return step(a, cpu.AddUp{}, device.Work{Bytes: Bytes(a)})
+	return step(a, len(a.In), cpu.AddUp{}, device.Work{Bytes: Bytes(a)})
 }
 
-// step prepares a function of the elements of bfloat16 arrays as a chain of one step.
-func step(a *op.Args, do any, w device.Work) (*op.Prepared, error) {
-	args := make([]int, len(a.In))
+// step prepares a function of the elements of the first n inputs, bfloat16 arrays, as a chain of
+// one step. Other inputs are not read.
+func step(a *op.Args, n int, do any, w device.Work) (*op.Prepared, error) {
+	args := make([]int, n)
 	for i := range args {
 		args[i] = i
 	}
-	threads, n := Threads(a, w), a.Out[0].Shape.Size()
+	threads, size := Threads(a, w), a.Out[0].Shape.Size()
 	k, ok := cpu.NewNarrowChain(make([]cpu.Repeat, len(args)),
 		[]cpu.ChainStep{{Do: do, Args: args}}, []int{len(args)}, threads)
 	if !ok {
@@ -92,11 +93,11 @@ func step(a *op.Args, do any, w device.Work) (*op.Prepared, error) {
 	}
 	return elem(do, Kernel(threads, 0, func(c *op.Call) {
 		var in [cpu.ChainInputs]unsafe.Pointer
-		for i := range c.In {
+		for i := range n {
 			in[i] = c.In[i].Data
 		}
 		out := [1]unsafe.Pointer{c.Out[0].Data}
-		k.Run(out[:], in[:len(c.In)], n)
+		k.Run(out[:], in[:n], size)
 	})), nil
 }
 
