@@ -207,12 +207,19 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 		}
 		w = sym.BroadcastMul(w, per(6+2*i))
 		in[i] = made(c, sym.SwapAxis(w, sym.SwapAxisParams{Dim1: 1, Dim2: 2}))
-		weights[i] = knownGates(c, i)
+		weights.weights[i] = knownGates(c, i)
 	}
 	if c.err != nil {
 		return nil
 	}
-	in[0] = made(c, rounded(c.x(0)))
+	x := c.in[0].shape
+	y, scale, zero := byRange(c.x(0))
+	if len(x) == 3 {
+		weights.rows = c.reshape(cast(y, dtype.Uint8), dtype.Shape{x[0] * x[1], x[2]})
+	}
+	one := dtype.Shape{1, 1}
+	weights.scale, weights.zero = c.reshape(scale, one), c.reshape(zero, one)
+	in[0] = made(c, sym.BroadcastMul(sym.BroadcastSub(y, zero), scale))
 	d := derived(c, in)
 	outs := recurrence("lstm", 4, lstmActivations, weights)(d)
 	if d.err != nil {
@@ -221,9 +228,8 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 	return outs
 }
 
-// knownGates are the numbers that the weights of dynamicLSTM at an input stand for: for each
-// direction a constant matrix (gates, inputs). Those of the states, which every step reads, stay
-// integers where they fit into 8 bits. It is nil where they are computed when the graph runs.
+// knownGates are the weights of dynamicLSTM at an input, for each direction: integers where they fit
+// into 8 bits. It is nil where they are computed when the graph runs.
 func knownGates(c *call, i int) (list []gates) {
 	v, scale, zero := c.in[i], c.in[6+2*i], optional(c, 7+2*i)
 	if v.fixed == nil || scale.fixed == nil || zero != nil && zero.fixed == nil ||
@@ -259,26 +265,34 @@ func knownGates(c *call, i int) (list []gates) {
 				all[r*columns+k] = q[(d*columns+k)*rows+r] - zeros[at]
 			}
 		}
-		list = append(list, gatesOf(c, all, scales, i == 2))
+		list = append(list, gatesOf(c, all, scales, i))
 	}
 	return list
 }
 
-// gatesOf makes constants of integers (gates, inputs) with a scale for each gate: of the numbers that
-// they stand for, or of integers of 8 bits where these are wanted and large enough.
-func gatesOf(c *call, all []int, scales []float32, whole bool) gates {
+// gatesOf makes constants of integers (gates, inputs) with a scale for each gate. Those at input 1
+// are multiplied by integers, and those at input 2 by states.
+func gatesOf(c *call, all []int, scales []float32, i int) gates {
 	rows, columns := len(scales), len(all)/len(scales)
-	if whole && slices.Min(all) >= math.MinInt8 && slices.Max(all) <= math.MaxInt8 {
-		codes := make([]int8, len(all))
+	if slices.Min(all) < math.MinInt8 || slices.Max(all) > math.MaxInt8 ||
+		i == 1 && c.num("layout", 0) != 0 {
+		real := make([]float32, len(all))
 		for k, n := range all {
-			codes[k] = int8(n)
+			real[k] = float32(n) * scales[k/columns]
 		}
-		return gates{codes: c.constant(nd.FromSlice(codes, rows, columns)),
-			scale: c.constant(nd.FromSlice(scales, rows, 1))}
+		return gates{real: c.constant(nd.FromSlice(real, rows, columns))}
 	}
-	real := make([]float32, len(all))
+	o := &operand{q: make([]int8, len(all)), shape: dtype.Shape{rows, columns},
+		sums: make([]float64, rows)}
+	steps := make([]float64, rows)
 	for k, n := range all {
-		real[k] = float32(n) * scales[k/columns]
+		o.q[k] = int8(n)
+		o.sums[k/columns] += float64(n)
+		steps[k/columns] = float64(scales[k/columns])
 	}
-	return gates{real: c.constant(nd.FromSlice(real, rows, columns))}
+	if i == 1 {
+		return gates{whole: o, steps: steps}
+	}
+	return gates{codes: c.constant(nd.FromSlice(o.q, rows, columns)),
+		scale: c.constant(nd.FromSlice(scales, rows, 1))}
 }

@@ -144,10 +144,16 @@ func byRange(x *sym.Symbol) (y, scale, zero *sym.Symbol) {
 	low, high := atMost(sym.Min(x, all), 0), atLeast(sym.Max(x, all), 0)
 	scale = sym.DivScalar(sym.BroadcastSub(high, low), sym.ScalarParams{Scalar: 255})
 	scale = sym.BroadcastAdd(scale, sym.EqualScalar(scale, sym.ScalarParams{})) // 1 for zeros alone
-	zero = atMost(atLeast(halfEven(sym.BroadcastDiv(sym.Negative(low), scale)), 0), 255)
-	y = atMost(atLeast(sym.BroadcastAdd(halfEven(sym.BroadcastDiv(x, scale)), zero), 0), 255)
+	zero = atMost(atLeast(smallEven(sym.BroadcastDiv(sym.Negative(low), scale)), 0), 255)
+	y = atMost(atLeast(sym.BroadcastAdd(smallEven(sym.BroadcastDiv(x, scale)), zero), 0), 255)
 	return y, scale, zero
 }
+
+// wholeFrom is a number of float32 so large that sums with numbers below a third of it are whole.
+const wholeFrom = 3 << 22
+
+// smallEven is halfEven for float32 numbers from -1e6 to 1e6, in two steps.
+func smallEven(x *sym.Symbol) *sym.Symbol { return plus(plus(x, wholeFrom), -wholeFrom) }
 
 // rounded is an array with the numbers that 8 bits of its range stand for.
 func rounded(x *sym.Symbol) *sym.Symbol {

@@ -31,12 +31,21 @@ type layer struct {
 	parts                map[[2]int]*sym.Symbol // results of part, by input and direction
 }
 
-// gates is a constant matrix of weights: real numbers, or integers of 8 bits with a scale for each
-// row.
-type gates struct{ real, codes, scale *sym.Symbol }
+// gates is a constant matrix of weights, a row for each gate: real numbers, or integers of 8 bits
+// with a scale for each row, for products with real numbers or for products with integers.
+type gates struct {
+	real         *sym.Symbol
+	codes, scale *sym.Symbol
+	whole        *operand
+	steps        []float64 // scales of whole
+}
 
-// known holds the weights at inputs 1 and 2, one for each direction. Those at input 1 are real.
-type known [3][]gates
+// known holds the weights at inputs 1 and 2, one for each direction.
+type known struct {
+	weights [3][]gates
+	// The inputs as a whole are scale·(rows - zero), rows being uint8 of shape (steps·batch, width)
+	rows, scale, zero *sym.Symbol
+}
 
 // recurrent makes an importer: gomx's operator where it does the same, steps one by one elsewhere.
 func recurrent(kind string, gates int, usual []string) importer {
@@ -116,10 +125,18 @@ func (l *layer) check() bool {
 	return c.err == nil
 }
 
+// weights are the known weights at an input, empty where they are computed when the graph runs.
+func (l *layer) weights(i, direction int) gates {
+	if i >= len(l.known.weights) || l.known.weights[i] == nil {
+		return gates{}
+	}
+	return l.known.weights[i][direction]
+}
+
 // part takes one direction of an input of two or more axes: its first axis disappears.
 func (l *layer) part(i, direction int) *sym.Symbol {
-	if i < len(l.known) && l.known[i] != nil {
-		return l.known[i][direction].real
+	if w := l.weights(i, direction); w.real != nil {
+		return w.real
 	}
 	key := [2]int{i, direction}
 	if l.parts[key] == nil {
@@ -212,9 +229,7 @@ func (l *layer) unrolled(x *sym.Symbol) (y, h, cell *sym.Symbol) {
 			cell = l.state(6, d)
 		}
 		outs := make([]*sym.Symbol, l.steps)
-		// The products of all inputs are one.
-		in := linear(l.c.reshape(x, dtype.Shape{l.steps * l.batch, l.width}), l.part(1, d),
-			l.bias(d, 0))
+		in := l.inputs(x, d)
 		for i := range l.steps {
 			t := i
 			if back {
@@ -320,13 +335,31 @@ func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol
 	return mul(o, l.act(nextCell, 2, d)), nextCell
 }
 
+// inputs are the products of all inputs with all gates, and the bias of inputs, of shape
+// (steps·batch, gates).
+func (l *layer) inputs(x *sym.Symbol, d int) *sym.Symbol {
+	c, w, k := l.c, l.weights(1, d), l.known
+	if w.whole == nil {
+		return linear(c.reshape(x, dtype.Shape{l.steps * l.batch, l.width}), l.part(1, d),
+			l.bias(d, 0))
+	}
+	n := l.gates * l.size
+	lost := make([]float64, n) // by a zero point of one
+	for i, s := range w.steps {
+		lost[i] = s * w.whole.sums[i]
+	}
+	s := w.whole.product(c, k.rows, nil, w.steps, make([]float64, n))
+	s = sym.BroadcastSub(s, sym.BroadcastMul(w.whole.perChannel(c, lost), k.zero))
+	return sym.BroadcastAdd(sym.BroadcastMul(s, k.scale), l.bias(d, 0))
+}
+
 // products are the products of a state with all gates, and the bias of states.
 func (l *layer) products(h *sym.Symbol, d int) *sym.Symbol {
 	rb := l.bias(d, 1)
-	if l.known[2] == nil || l.known[2][d].codes == nil {
+	w := l.weights(2, d)
+	if w.codes == nil {
 		return linear(h, l.part(2, d), rb)
 	}
-	w := l.known[2][d]
 	return sym.WeightOnlyFullyConnected(h, sym.WeightOnlyParams{NumHidden: l.gates * l.size, Bits: 8,
 		NoFlatten: true}, sym.With("weight", w.codes), sym.With("scale", w.scale), sym.With("bias", rb))
 }
