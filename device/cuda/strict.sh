@@ -67,7 +67,9 @@ start() { # arguments: name, command; it runs beside the others, as soon as a la
 	while [ "$(jobs -rp | wc -l)" -ge "$LANES" ]; do wait -n || exit 1; done
 	from=$SECONDS
 	(
-		"${@:2}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+		exec 3>&2
+		trap '[ $? = 0 ] || cat "$log" >&3' EXIT
+		"${@:2}" >"$log" 2>&1
 		printf 'cuda-strict: %s passed in %d s\n' "$name" $((SECONDS - from))
 	) &
 }
