@@ -1,12 +1,12 @@
 package predict
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -22,16 +22,19 @@ import (
 // many as the option Shapes says, of which the one that has been unused for longest goes first.
 //
 // Predictors share the arrays of the file's parameters. Inputs whose values decide about shapes or
-// branches count like shapes: there is a Predictor for each of their values.
+// branches count like shapes: there is a Predictor for each of their values. A switch (see
+// onnx.Model) with more values than the option Shapes says becomes an input like others again: one
+// Predictor has all branches.
 type ONNX struct {
 	file   *onnx.File
 	ports  []onnx.Port
 	opts   []Option
 	config config
 
-	mu     sync.Mutex      // guards the fields below
-	fixed  map[string]bool // inputs whose values must be known at import
-	bound  []*bound        // the one that was used last at the end
+	mu     sync.Mutex                 // guards the fields below
+	fixed  map[string]bool            // inputs whose values are constants of models
+	values map[string]map[string]bool // values that switches have had, by input
+	bound  []*bound                   // the one that was used last at the end
 	closed bool
 }
 
@@ -64,6 +67,7 @@ func LoadONNX(path string, opts ...Option) (*ONNX, error) {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
 	o := &ONNX{file: f, ports: f.Inputs(), fixed: map[string]bool{},
+		values: map[string]map[string]bool{},
 		config: config{shapes: map[string]dtype.Shape{}, kept: keptShapes}}
 	for _, opt := range opts {
 		opt(&o.config)
@@ -217,7 +221,7 @@ func (b *bound) run(ctx context.Context, d device.Device, in map[string]*nd.Arra
 var errONNXClosed = errors.New("predict: Predict on a closed model")
 
 // acquire finds or makes the model for the shapes of inputs. release must follow. An input whose
-// values an import needs is fixed from then on.
+// values an import needs is fixed from then on, and so is a switch.
 func (o *ONNX) acquire(in map[string]*nd.Array) (*bound, error) {
 	for {
 		b, err := o.try(in)
@@ -271,21 +275,58 @@ func (o *ONNX) find(in map[string]*nd.Array) (*bound, error) {
 	return b, nil
 }
 
-// key identifies shapes of inputs, and values of those that must be known. o.mu is held.
+// key identifies shapes of inputs, and values of those that are fixed. o.mu is held.
 func (o *ONNX) key(in map[string]*nd.Array) (string, error) {
-	var key bytes.Buffer
+	var key []byte
 	for _, p := range o.ports {
 		a := in[p.Name]
-		fmt.Fprint(&key, a.Shape())
-		if o.fixed[p.Name] {
-			values := make([]byte, a.Bytes())
-			if err := a.ReadBytes(context.Background(), values); err != nil {
-				return "", fmt.Errorf("predict: input %q: %w", p.Name, err)
-			}
-			key.Write(values)
+		key = append(key, '[')
+		for _, d := range a.Shape() {
+			key = append(strconv.AppendInt(key, int64(d), 10), ' ')
+		}
+		if !o.fixed[p.Name] {
+			continue
+		}
+		values := make([]byte, a.Bytes())
+		if err := a.ReadBytes(context.Background(), values); err != nil {
+			return "", fmt.Errorf("predict: input %q: %w", p.Name, err)
+		}
+		if o.varies(p.Name, values) {
+			delete(o.fixed, p.Name)
+			continue
+		}
+		key = append(append(key, '='), values...)
+	}
+	return string(key), nil
+}
+
+// varies reports whether an input is a switch that has had more values than models are kept. o.mu is
+// held.
+func (o *ONNX) varies(input string, value []byte) bool {
+	seen := o.values[input]
+	if seen == nil {
+		return false
+	}
+	if len(seen) <= o.config.kept {
+		seen[string(value)] = true
+	}
+	return len(seen) > o.config.kept
+}
+
+// undecided returns a switch of a model that is to be fixed, empty if there is none.
+func (o *ONNX) undecided(b *bound) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, name := range b.model.Switches {
+		switch seen := o.values[name]; {
+		case seen == nil:
+			o.values[name] = map[string]bool{}
+			return name
+		case len(seen) <= o.config.kept:
+			return name
 		}
 	}
-	return key.String(), nil
+	return ""
 }
 
 // bind imports and compiles the model.
@@ -300,6 +341,9 @@ func (o *ONNX) bind(b *bound, in map[string]*nd.Array) (err error) {
 	}
 	if b.model, err = o.file.Import(onnx.Shapes(shapes), onnx.Values(values)); err != nil {
 		return fmt.Errorf("predict: %w", err)
+	}
+	if name := o.undecided(b); name != "" {
+		return &onnx.NotConstant{Input: name, Value: name}
 	}
 	args := b.model.Symbol.Arguments()
 	opts := slices.Clone(o.opts)

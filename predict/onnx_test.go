@@ -81,7 +81,7 @@ func (r onnxRun) compare(ctx context.Context, p *predict.ONNX) error {
 // TestONNXShapes runs stored models, whose shapes change from run to run, from many goroutines, with
 // place for fewer shapes than there are and with place for all.
 func TestONNXShapes(t *testing.T) {
-	for _, name := range []string{"rows", "choice", "constant"} {
+	for _, name := range []string{"rows", "choice", "constant", "branches"} {
 		runs := onnxRuns(t, name)
 		for _, kept := range []int{1, 2, 8} {
 			t.Run(fmt.Sprint(name, kept), func(t *testing.T) {
@@ -100,6 +100,34 @@ func TestONNXShapes(t *testing.T) {
 				}
 				wg.Wait()
 			})
+		}
+	}
+}
+
+// TestONNXSwitches: a model is compiled for each value of inputs that choose branches, until one of
+// them has more values than models are kept.
+func TestONNXSwitches(t *testing.T) {
+	runs := onnxRuns(t, "branches")
+	for _, c := range []struct {
+		kept, values, models int
+		fixed                []string
+	}{
+		{8, 3, 3, []string{"mode", "up"}}, {16, 12, 12, []string{"mode", "up"}},
+		{16, 1, 1, []string{"mode", "up"}}, {5, 12, 5, []string{"up"}}, {1, 12, 1, nil},
+	} {
+		p := loadONNX(t, "branches", predict.Shapes(c.kept))
+		for range 2 {
+			for i, r := range runs[:c.values] {
+				if err := r.compare(t.Context(), p); err != nil {
+					t.Errorf("place for %d, run %d: %v", c.kept, i, err)
+				}
+			}
+		}
+		if n := p.Models(); n != c.models {
+			t.Errorf("place for %d: %d models for %d values, want %d", c.kept, n, c.values, c.models)
+		}
+		if got := p.Fixed(); !slices.Equal(got, c.fixed) {
+			t.Errorf("place for %d: %q are fixed by %d values, want %q", c.kept, got, c.values, c.fixed)
 		}
 	}
 }

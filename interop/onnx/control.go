@@ -155,10 +155,32 @@ func choice(c *call) []*sym.Symbol {
 		v := branches[0][i]
 		c.direct = append(c.direct, &value{name: v.name, s: s, shape: v.shape, typ: v.typ})
 	}
+	c.im.switched(c.in[0])
 	if err := settled(c, c.direct); err != nil {
 		return c.fail("%w", err)
 	}
 	return nil
+}
+
+// switched notes the inputs of the model that a condition depends on, if each is one integer or
+// boolean.
+func (im *importing) switched(cond *value) {
+	var names []string
+	for _, n := range cond.s.Nodes() {
+		if !n.IsVar() || im.fixed[n] != nil {
+			continue
+		}
+		v, known := im.inputOf[n]
+		if !known || v.size() != 1 || v.typ.IsFloat() {
+			return
+		}
+		names = append(names, v.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(im.switches, name) {
+			im.switches = append(im.switches, name)
+		}
+	}
 }
 
 // standIn makes a variable in the place of a value that changes from step to step.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,8 +173,38 @@ func TestIfOfValues(t *testing.T) {
 				list[i] = v * math.Exp(v)
 			}
 		}
+		m, err := b.load(t)
+		if err != nil || !slices.Equal(m.Switches, []string{"c"}) {
+			t.Errorf("switches %q, %v, want c", m.Switches, err)
+		}
 		near(t, "branch", b.run(t)[0], list)
 		b.gradients(t, r, "x")
+	}
+}
+
+// TestSwitches: a condition that needs more than single integers and booleans names no input.
+func TestSwitches(t *testing.T) {
+	for _, c := range []struct {
+		x    *nd.Array
+		want []string
+	}{
+		{nd.FromSlice([]int64{3}, 1), []string{"x"}}, {nd.FromSlice([]float32{3}, 1), nil},
+		{nd.FromSlice([]int64{3, 4}, 2), nil},
+	} {
+		keep := attrs{"keepdims": 0}
+		b := built{opset: 17, outs: []string{"y"}, inputs: map[string]*nd.Array{"x": c.x},
+			nodes: []*onnxpb.NodeProto{
+				node(t, "", "ReduceMax", []string{"x"}, []string{"m"}, keep),
+				node(t, "", "Cast", []string{"m"}, []string{"c"},
+					attrs{"to": int(onnxpb.TensorProto_BOOL)}),
+				node(t, "", "If", []string{"c"}, []string{"y"}, attrs{
+					"then_branch": graph(nil, []string{"a"}, plain(t, "Neg", []string{"x"}, "a")),
+					"else_branch": graph(nil, []string{"b"}, plain(t, "Abs", []string{"x"}, "b"))})}}
+		m, err := b.load(t)
+		if err != nil || !slices.Equal(m.Switches, c.want) {
+			t.Errorf("%v of shape %v: got %q, %v, want %q", c.x.DType(), c.x.Shape(), m.Switches, err,
+				c.want)
+		}
 	}
 }
 

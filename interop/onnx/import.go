@@ -41,6 +41,8 @@ type importing struct {
 	budget   int                    // bytes that folding may still make
 	nodes    int                    // nodes that have been imported, those of each step of loops
 	depth    int                    // calls of functions under way
+	inputOf  map[*op.Node]*value    // inputs of the model by their variables
+	switches []string               // see Model.Switches
 	local    map[string]*onnxpb.FunctionProto
 }
 
@@ -67,7 +69,7 @@ func (s *scope) find(name string) *value {
 
 func newImport(f *File, root *os.Root, opts []Option) *importing {
 	im := &importing{file: f, versions: f.versions, local: f.local, root: root, facts: facts{},
-		fixed: map[*op.Node]*nd.Array{}, names: map[string]bool{},
+		fixed: map[*op.Node]*nd.Array{}, names: map[string]bool{}, inputOf: map[*op.Node]*value{},
 		budget: foldLimit + foldPerByte*f.size}
 	im.config = config{map[string]dtype.Shape{}, map[string]int{}, map[string]*nd.Array{}}
 	for _, o := range opts {
@@ -112,6 +114,7 @@ func (im *importing) model(g *onnxpb.GraphProto) (m *Model, err error) {
 	if len(outs) == 0 {
 		return nil, fmt.Errorf("the graph has no outputs, want at least one")
 	}
+	m.Switches = im.switches
 	return m, im.finish(m, sym.Group(outs...))
 }
 
@@ -263,6 +266,7 @@ func (im *importing) inputs(g *onnxpb.GraphProto, sc *scope) ([]Info, error) {
 		}
 		v := im.variable(info.Name, info.Shape, info.Type)
 		v.source, v.format = info.Name, formatOf(in)
+		im.inputOf[v.s.Entries()[0].Node] = v
 		sc.values[info.Name] = v
 		list = append(list, info)
 	}

@@ -23,6 +23,9 @@ type Model struct {
 	checkpoint.Model
 	Inputs  []Info // inputs without a value from the file or from Values, in the model's order
 	Outputs []Info // in the order of the outputs of Symbol
+	// Switches lists inputs of one integer or boolean each that alone decide about a condition of the
+	// graph. With Values for them an import has the branch that is taken in the place of a Cond.
+	Switches []string
 }
 
 // Values joins the parameters of the model with values of its inputs, as Eval of the symbol and

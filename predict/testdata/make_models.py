@@ -72,3 +72,19 @@ write("choice", [
 # A result that no input decides about.
 write("constant", [h.make_node("Add", ["a", "a"], ["y"])], [], [info("y", T.FLOAT, [2, 3])],
       [weights("a", 2, 3)], [{}])
+
+# Branches with results of one shape, by a number, and by another inside of a branch.
+inner = h.make_graph([h.make_node("If", ["up"], ["y2"],
+                                  then_branch=h.make_graph([h.make_node("Exp", ["x"], ["e"])], "up",
+                                                           [], [info("e", T.FLOAT, ["n"])]),
+                                  else_branch=h.make_graph([h.make_node("Neg", ["x"], ["d"])], "down",
+                                                           [], [info("d", T.FLOAT, ["n"])]))],
+                     "else", [], [info("y2", T.FLOAT, ["n"])])
+write("branches", [
+    h.make_node("Greater", ["mode", "nine"], ["c"]),
+    h.make_node("If", ["c"], ["y"], else_branch=inner,
+                then_branch=h.make_graph([h.make_node("Mul", ["x", "x"], ["y1"])], "then", [],
+                                         [info("y1", T.FLOAT, ["n"])])),
+], [info("x", T.FLOAT, ["n"]), info("mode", T.INT64, []), info("up", T.BOOL, [1])],
+      [info("y", T.FLOAT, ["n"])], [nh.from_array(np.array(9), "nine")],
+      [{"x": floats(3), "mode": np.array(i), "up": np.array([i % 2 == 0])} for i in range(12)])
