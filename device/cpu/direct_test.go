@@ -83,6 +83,34 @@ func TestDirectConvolutionsInParts(t *testing.T) {
 	}
 }
 
+// TestDirectConvolutionsOfWideWindows: windows of many columns, as of spectra, whose taps may all lie
+// outside for some of the outputs.
+func TestDirectConvolutionsOfWideWindows(t *testing.T) {
+	r := rng(t)
+	for _, width := range []int{7, 24, 70} {
+		for _, kernel := range [][]int{{1, 11}, {3, 39}, {64, 3}} {
+			for _, stride := range []int{1, 2, 3} {
+				s := complete(cpu.ConvSpec{Batch: 2, InChannels: 4, OutChannels: 8, Groups: 1,
+					In: []int{9, width}, Kernel: kernel, Stride: []int{1, stride},
+					Dilate: []int{1, 1}, Pad: []int{kernel[0] / 2, kernel[1] / 2}, Bias: true})
+				compareConv(t, r, s)
+				compareFused(t, r, s)
+			}
+		}
+	}
+	s := complete(cpu.ConvSpec{Batch: 1, InChannels: 8, OutChannels: 8, Groups: 1,
+		In: []int{20, 264}, Kernel: []int{3, 39}, Stride: []int{1, 1}, Dilate: []int{1, 1},
+		Pad: []int{1, 19}, AnyY: true, Packed: true})
+	s.Train = false
+	k, err := cpu.NewConv(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := k.Impls(); len(got) > 0 && !cpu.HasBlocks() && !slices.Contains(got, ours) {
+		t.Errorf("%s: runs %v", describe(s), got)
+	}
+}
+
 // compareFused runs a convolution that adds an array, which may be the output, and cuts off what is
 // negative.
 func compareFused(t *testing.T, r *rand.Rand, s cpu.ConvSpec) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 // Taps along an axis; floats that are read and written behind a sheet
-enum { GX_TAPS = 7, GX_SLACK = 64 };
+enum { GX_TAPS = 64, GX_SLACK = 64 };
 
 // gx_axis says which inputs the outputs along an axis meet: output i meets input i * step + at[t]
 // for each tap t. Inputs outside are zero.
