@@ -17,9 +17,11 @@ type Host struct {
 	// Codecs has the times per element of a compressed gradient, by the name of the code.
 	Codecs map[string]Codec `json:"codecs"`
 	Copy   float64          `json:"copy"` // bytes per second of a copy in memory
-	// Beside is the factor by which kernels take longer in a worker of a job with servers: messages
-	// take their caches, and their threads are moved between cores. 0 means 1.
-	Beside float64 `json:"beside"`
+	// Beside is the time by which a step of a worker with servers takes longer than its kernels,
+	// beside the processor time of messages: threads wait for a core on which others run, and
+	// messages take the caches of kernels. RingBeside is that time with the allreduce store.
+	Beside     float64 `json:"beside"`
+	RingBeside float64 `json:"ring_beside,omitempty"`
 	// Crowd is the factor by which threads take longer when more of them want to run than there are
 	// cores: switches between them, cold caches, and cores that are idle because the threads cannot
 	// be divided evenly. 0 means 1.
@@ -138,6 +140,14 @@ func (h *Host) update(bytes float64) float64 {
 		l.add(u.Bytes, u.Seconds)
 	}
 	return max(0, l.at(bytes))
+}
+
+// beside returns the time by which a step of a job takes longer than its kernels.
+func (h *Host) beside(j *Job) float64 {
+	if j.Store == StoreRing {
+		return h.RingBeside
+	}
+	return h.Beside
 }
 
 // of returns the memory that a store adds to each of so many workers, and the memory of a server

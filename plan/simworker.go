@@ -79,8 +79,8 @@ func (w *simWorker) last(step int, all []*simWorker) (t float64) {
 func (w *simWorker) begin() {
 	s := w.s
 	w.left, w.factor = len(s.net.Segments), s.jitter(w.rank, w.step)*s.effects.compute
-	if s.job.Servers > 0 {
-		w.factor *= max(1, s.host.Beside)
+	if step := s.compute.Step(); step > 0 {
+		w.factor *= 1 + s.host.beside(s.job)/step
 	}
 	if s.compute.Host > 0 {
 		w.host.push(0, &task{left: s.compute.Host * s.effects.compute, done: func() {}})

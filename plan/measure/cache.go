@@ -30,7 +30,7 @@ type Cache struct {
 }
 
 // cacheFormat is the version of the file.
-const cacheFormat = 7
+const cacheFormat = 8
 
 // cacheContent is the content of the file.
 type cacheContent struct {
@@ -121,7 +121,7 @@ func (c *Cache) measured(ctx context.Context, s *sym.Symbol, shapes map[string]d
 	return n, w, c.save()
 }
 
-// again measures a network once more. The faster measurement stays.
+// again measures a network once more. The faster measurement stays, and the lesser jitter.
 func (c *Cache) again(ctx context.Context, s *sym.Symbol, shapes map[string]dtype.Shape,
 	threads int) error {
 	key, err := networkKey(s, shapes, threads)
@@ -132,8 +132,12 @@ func (c *Cache) again(ctx context.Context, s *sym.Symbol, shapes map[string]dtyp
 	if err != nil {
 		return err
 	}
-	if known := c.content.Networks[key]; known != nil && known.Step() <= w.Step() {
-		return nil
+	if known := c.content.Networks[key]; known != nil {
+		jitter := min(known.Jitter, w.Jitter)
+		if known.Step() <= w.Step() {
+			w = known
+		}
+		w.Jitter = jitter
 	}
 	c.content.Networks[key] = w
 	return c.save()

@@ -91,6 +91,7 @@ func (m *Measurer) way(ctx context.Context, h *plan.Host, name string, workers i
 const (
 	computeWarm    = 3
 	computeSeconds = 1.0 // of the steps that are measured together
+	computeLeast   = 8   // number of these steps, if they are long
 	computeProfile = 8   // steps whose segments are timed
 	computeRounds  = 3   // measurements; the fastest counts
 )

@@ -85,7 +85,7 @@ func (r *computeRun) begin(ctx context.Context, m *module.Module) (err error) {
 		return err
 	}
 	if each := time.Since(r.start).Seconds() / float64(max(1, r.Warm-1)); r.Steps == 0 {
-		r.Steps = min(max(3, int(r.Seconds/each)), 1000)
+		r.Steps = min(max(computeLeast, int(r.Seconds/each)), 1000)
 	}
 	r.figures.Steps = r.Steps
 	if err := r.out.Encode("ready"); err != nil {

@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 
@@ -19,21 +18,18 @@ const (
 	factorMost    = 2.0 // largest factor that is believed
 )
 
-// factors measures two small networks in jobs, and sets the factors with which the simulation of
-// these jobs takes as long: first for kernels beside messages, then for crowded machines.
-func (m *Measurer) factors(ctx context.Context, h *plan.Host) error {
-	h.Beside, h.Crowd = 1, 1
-	product := 1.0
-	for _, network := range []func() (*sym.Symbol, map[string]dtype.Shape){denseNetwork,
-		convNetwork} {
-		f, err := m.factor(ctx, h, network, 1)
-		if err != nil {
-			return err
-		}
-		product *= f.off()
+// factors measures small networks in jobs, and sets the times and the factor with which the
+// simulation of these jobs takes as long: first for steps of a worker alone, then for crowded
+// machines.
+func (m *Measurer) factors(ctx context.Context, h *plan.Host) (err error) {
+	h.Crowd = 1
+	if h.Beside, err = m.beside(ctx, h, "dist_sync"); err != nil {
+		return err
 	}
-	h.Beside = min(max(1, math.Sqrt(product)), factorMost)
-	f, err := m.factor(ctx, h, denseNetwork, runtime.NumCPU()+1)
+	if h.RingBeside, err = m.beside(ctx, h, plan.StoreRing); err != nil {
+		return err
+	}
+	f, err := m.factor(ctx, h, denseNetwork, factorSpec{"dist_sync", runtime.NumCPU() + 1})
 	if err != nil {
 		return err
 	}
@@ -44,6 +40,26 @@ func (m *Measurer) factors(ctx context.Context, h *plan.Host) error {
 		}
 	}
 	return nil
+}
+
+// beside returns the mean time by which steps of a store with one worker take longer than predicted.
+func (m *Measurer) beside(ctx context.Context, h *plan.Host, store string) (seconds float64,
+	err error) {
+	networks := []func() (*sym.Symbol, map[string]dtype.Shape){denseNetwork, convNetwork}
+	for _, network := range networks {
+		f, err := m.factor(ctx, h, network, factorSpec{store, 1})
+		if err != nil {
+			return 0, err
+		}
+		seconds += max(0, f.p.Step*(f.off()-1)) / float64(len(networks))
+	}
+	return seconds, nil
+}
+
+// factorSpec chooses a job.
+type factorSpec struct {
+	store   string
+	workers int
 }
 
 // factorJob is a job that was predicted and measured.
@@ -57,13 +73,16 @@ type factorJob struct {
 // off returns the predicted throughput relative to the measured one.
 func (f *factorJob) off() float64 { return f.p.Throughput / f.rate }
 
-// factor measures a job of a network with a server.
+// factor measures a job of a network, with a server unless the store has none.
 func (m *Measurer) factor(ctx context.Context, h *plan.Host,
-	network func() (*sym.Symbol, map[string]dtype.Shape), workers int) (*factorJob, error) {
+	network func() (*sym.Symbol, map[string]dtype.Shape), spec factorSpec) (*factorJob, error) {
 	s, shapes := network()
 	cores := runtime.NumCPU()
-	j := plan.Job{Store: "dist_sync", Workers: workers, Servers: 1,
+	j := plan.Job{Store: spec.store, Workers: spec.workers, Servers: 1,
 		Machines: plan.Machines{Count: 1, Cores: cores}}
+	if j.Store == plan.StoreRing {
+		j.Servers = 0
+	}
 	f := &factorJob{}
 	var err error
 	if f.net, f.work, err = m.Compute(ctx, s, shapes, j.Threads()); err != nil {
@@ -72,14 +91,14 @@ func (m *Measurer) factor(ctx context.Context, h *plan.Host,
 	if f.p, err = plan.Predict(f.net, f.work, h, j, 0); err != nil {
 		return nil, err
 	}
-	m.report("jobs with %d workers", workers)
+	m.report("jobs of %s with %d workers", j.Store, j.Workers)
 	x := checkCase{p: f.p}
 	if x.network, err = m.network(s, shapes); err != nil {
 		return nil, err
 	}
 	for range m.times(factorRounds) {
 		if err := x.measure(ctx, m, factorSeconds); err != nil {
-			return nil, fmt.Errorf("a job with %d workers on %d cores: %w", workers, cores, err)
+			return nil, fmt.Errorf("%v on %d cores: %w", &j, cores, err)
 		}
 	}
 	f.rate = slices.Max(x.rates)

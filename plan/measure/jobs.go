@@ -2,6 +2,7 @@ package measure
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -149,10 +150,19 @@ func (m *Measurer) alone(ctx context.Context, t task, count int,
 	for _, list := range rounds {
 		memory = append(memory, float64(list[0].Memory))
 	}
+	each := calmest(rounds)
 	slices.SortFunc(rounds, order)
 	list := rounds[0]
-	list[0].Memory = int64(median(memory))
+	list[0].Memory, list[0].Each = int64(median(memory)), each
 	return list, nil
+}
+
+// calmest returns the times of the steps of the first process, from the round in which they differ
+// least: other programs only add to the differences.
+func calmest(rounds [][]computeFigures) []float64 {
+	return slices.MinFunc(rounds, func(a, b []computeFigures) int {
+		return cmp.Compare(spread(a[0].Each), spread(b[0].Each))
+	})[0].Each
 }
 
 // aloneOnce runs the processes once. They begin to measure at the same time.

@@ -16,7 +16,7 @@ import (
 // processes: memory that one size has left free would be used by the next. Segments of shared memory
 // and buffers grow in steps, which come at other sizes with other keys: 4 MiB, where a step of these
 // keys ends, would raise the predictions for all networks around it.
-var memoryBytes = []int64{1 << 20, 2 << 20, 8 << 20, 16 << 20, 64 << 20}
+var memoryBytes = []int64{1 << 20, 2 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20}
 
 // memoryJobs are the jobs whose memory is measured, with every size.
 var memoryJobs = []struct {

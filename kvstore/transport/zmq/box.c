@@ -10,8 +10,10 @@
 // gx_keep_pages keeps buffers of messages from being unmapped and faulted in again, which costs
 // more than copying them. Messages of usual slices, up to 1 MiB, come from the heaps of threads.
 // Larger blocks are mapped: in the heaps, aligned buffers of matrix products would leave gaps that
-// add up to half of the memory of a worker.
+// add up to half of the memory of a worker. All threads share two heaps: in a heap of its own, each
+// thread keeps the buffers and compiled kernels that it once had, some MB a thread.
 void gx_keep_pages(void) {
+	mallopt(M_ARENA_MAX, 2);
 	mallopt(M_MMAP_THRESHOLD, 5 << 18);
 	mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
