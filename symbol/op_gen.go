@@ -656,6 +656,13 @@ type (
 	//
 	// Fields of type Opt are set by [Some]: LRNParams{Alpha: sym.Some(0.5)}.
 	LRNParams = nn.LRNParams
+	// LSTMStepsParams holds the parameters of ContribQuantizedLstmSteps.
+	//
+	//   - StateSize int: extent of states; at least 1; required
+	//   - Direction string: order of the steps; one of forward, reverse, bidirectional, forward by
+	//     default
+	//   - StateOutputs bool: return the last states too
+	LSTMStepsParams = quant.LSTMStepsParams
 	// LambUpdatePhase1Params holds the parameters of LambUpdatePhase1 and MPLambUpdatePhase1.
 	//
 	//   - Beta1 Opt[float64]: decay of the mean of gradients; 0.9 by default
@@ -1707,6 +1714,7 @@ var (
 	opContribQuantizedEmbedding             = op.Lookup("_contrib_quantized_embedding")
 	opContribQuantizedFlatten               = op.Lookup("_contrib_quantized_flatten")
 	opContribQuantizedFullyConnected        = op.Lookup("_contrib_quantized_fully_connected")
+	opContribQuantizedLstmSteps             = op.Lookup("_contrib_quantized_lstm_steps")
 	opContribQuantizedPooling               = op.Lookup("_contrib_quantized_pooling")
 	opContribQuantizedRnn                   = op.Lookup("_contrib_quantized_rnn")
 	opContribRequantize                     = op.Lookup("_contrib_requantize")
@@ -3057,6 +3065,28 @@ func ContribQuantizedFlatten(data, minData, maxData *Symbol, opts ...Option) *Sy
 //     (switches flatten off)
 func ContribQuantizedFullyConnected(data, minData, maxData, minWeight, maxWeight, minBias, maxBias *Symbol, p FullyConnectedParams, opts ...Option) *Symbol {
 	return compose(opContribQuantizedFullyConnected, p, opts, data, minData, maxData, minWeight, maxWeight, minBias, maxBias)
+}
+
+// ContribQuantizedLstmSteps goes through the steps of an LSTM whose inputs are multiplied already.
+//
+// data has the shape (steps, batch, directions·4·state_size): products of the inputs and of weights
+// for
+// the gates in, forget, update and out of each direction, with their biases. weight, int8 of shape
+// (directions·4·state_size, state_size), stands for the weights of states times scale, one number
+// for
+// each row. state and state_cell have the shape (directions, batch, state_size). Each step rounds
+// the
+// states of a direction to 8 bits of their range, zero included, as DynamicQuantizeLSTM of ONNX
+// Runtime
+// does, and multiplies integers. output has the shape (steps, batch, directions·state_size); with
+// state_outputs the last states follow. Cell states stay float32.
+//
+// Parameters:
+//   - StateSize: extent of states; at least 1; required
+//   - Direction: order of the steps; one of forward, reverse, bidirectional, forward by default
+//   - StateOutputs: return the last states too
+func ContribQuantizedLstmSteps(data *Symbol, p LSTMStepsParams, opts ...Option) *Symbol {
+	return compose(opContribQuantizedLstmSteps, p, opts, data)
 }
 
 // ContribQuantizedPooling is Pooling by max or avg of quantized numbers with two or three spatial

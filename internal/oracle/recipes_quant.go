@@ -56,6 +56,16 @@ func init() {
 		return recipe{attrs: quant.RNN.FormatParams(p), shapes: []dtype.Shape{d.list(3, 1, 4)},
 			types: []dtype.Type{u8}}
 	}
+	recipes[quant.LSTMSteps.Op] = func(d drawer) recipe {
+		direction, n, dirs := d.one("forward", "reverse", "bidirectional"), d.between(1, 3), 1
+		if direction == "bidirectional" {
+			dirs = 2
+		}
+		return recipe{attrs: map[string]string{"state_size": fmt.Sprint(n), "direction": direction,
+			"state_outputs": d.bool()},
+			shapes: []dtype.Shape{{d.between(1, 3), d.between(1, 3), dirs * 4 * n}},
+			types:  []dtype.Type{f32, s8, f32, f32, f32}}
+	}
 	recipes[quant.Embedding.Op] = func(d drawer) recipe {
 		return recipe{attrs: map[string]string{"input_dim": "4", "output_dim": "3"},
 			shapes: []dtype.Shape{d.list(2, 1, 4)}, types: []dtype.Type{f32, s8}}

@@ -230,7 +230,7 @@ func dynamicLSTM(c *call) []*sym.Symbol {
 
 // knownGates are the weights of dynamicLSTM at an input, for each direction: integers where they fit
 // into 8 bits. It is nil where they are computed when the graph runs.
-func knownGates(c *call, i int) (list []gates) {
+func knownGates(c *call, i int) (list []*gates) {
 	v, scale, zero := c.in[i], c.in[6+2*i], optional(c, 7+2*i)
 	if v.fixed == nil || scale.fixed == nil || zero != nil && zero.fixed == nil ||
 		zero != nil && !zero.shape.Equal(scale.shape) || 4*v.size() > c.im.budget {
@@ -272,7 +272,7 @@ func knownGates(c *call, i int) (list []gates) {
 
 // gatesOf makes constants of integers (gates, inputs) with a scale for each gate. Those at input 1
 // are multiplied by integers, and those at input 2 by states.
-func gatesOf(c *call, all []int, scales []float32, i int) gates {
+func gatesOf(c *call, all []int, scales []float32, i int) *gates {
 	rows, columns := len(scales), len(all)/len(scales)
 	if slices.Min(all) < math.MinInt8 || slices.Max(all) > math.MaxInt8 ||
 		i == 1 && c.num("layout", 0) != 0 {
@@ -280,7 +280,7 @@ func gatesOf(c *call, all []int, scales []float32, i int) gates {
 		for k, n := range all {
 			real[k] = float32(n) * scales[k/columns]
 		}
-		return gates{real: c.constant(nd.FromSlice(real, rows, columns))}
+		return &gates{real: c.constant(nd.FromSlice(real, rows, columns))}
 	}
 	o := &operand{q: make([]int8, len(all)), shape: dtype.Shape{rows, columns},
 		sums: make([]float64, rows)}
@@ -290,9 +290,5 @@ func gatesOf(c *call, all []int, scales []float32, i int) gates {
 		o.sums[k/columns] += float64(n)
 		steps[k/columns] = float64(scales[k/columns])
 	}
-	if i == 1 {
-		return gates{whole: o, steps: steps}
-	}
-	return gates{codes: c.constant(nd.FromSlice(o.q, rows, columns)),
-		scale: c.constant(nd.FromSlice(scales, rows, 1))}
+	return &gates{whole: o, steps: steps}
 }

@@ -175,59 +175,98 @@ func eightBits(list []float64) []float64 {
 // TestDynamicQuantizeLSTM compares the states with those of a loop: the inputs as a whole, and the
 // states of each step, are rounded to 8 bits before they are multiplied by weights.
 func TestDynamicQuantizeLSTM(t *testing.T) {
-	middle := nd.Cast(nd.FromSlice([]float32{127, 128, 127, 128, 128, 127, 127, 128}, 1, 8),
-		nd.CastParams{DType: dtype.Uint8})
 	weights := []string{"w", "r", "b", "sw", "zw", "sr", "zr"}
-	for _, c := range []struct {
-		name  string
-		zeros *nd.Array // of the weights of states; nil: any
-		fixed []string
-	}{{"computed", nil, nil}, {"real", nil, weights}, {"integers", middle, weights}} {
-		t.Run(c.name, func(t *testing.T) { dynamicStates(t, c.zeros, c.fixed) })
+	for _, c := range []dynamic{{name: "computed"}, {name: "real", fixed: weights},
+		{name: "integers", middle: true, fixed: weights},
+		{name: "clipped", middle: true, fixed: weights, clip: 0.7}} {
+		for _, direction := range []string{"forward", "reverse", "bidirectional"} {
+			c.direction = direction
+			t.Run(c.name+" "+direction, c.test)
+		}
 	}
 }
 
-// dynamicStates is TestDynamicQuantizeLSTM for zero points of the weights of states and for inputs
-// that are known at import.
-func dynamicStates(t *testing.T, zeros *nd.Array, fixed []string) {
+// dynamic is a case of TestDynamicQuantizeLSTM.
+type dynamic struct {
+	name, direction string
+	middle          bool     // weights less their zero points fit into 8 bits
+	fixed           []string // inputs that are known at import
+	clip            float64  // 0: none
+}
+
+func (c dynamic) test(t *testing.T) {
 	r := rand.New(rand.NewPCG(55, 0))
 	const steps, width, size = 3, 2, 2
-	if zeros == nil {
-		zeros = integers(r, dtype.Uint8, 1, 4*size)
+	dirs := 1
+	if c.direction == "bidirectional" {
+		dirs = 2
+	}
+	zeros := integers(r, dtype.Uint8, dirs, 4*size)
+	if c.middle {
+		zeros = nd.Cast(nd.Floor(nd.Uniform(127, 129, nd.Shape{dirs, 4 * size}, nd.Seed(56))),
+			nd.CastParams{DType: dtype.Uint8})
+	}
+	options := attrs{"hidden_size": size, "direction": c.direction}
+	if c.clip > 0 {
+		options["clip"] = c.clip
 	}
 	b := contrib(t, "DynamicQuantizeLSTM", []string{"x", "w", "r", "b", "", "", "", "", "sw", "zw",
-		"sr", "zr"}, []string{"y"}, attrs{"hidden_size": size}, map[string]*nd.Array{
+		"sr", "zr"}, []string{"y"}, options, map[string]*nd.Array{
 		"x": random(r, dtype.Float32, -1, 1, steps, 1, width),
-		"w": integers(r, dtype.Uint8, 1, width, 4*size),
-		"r": nd.Cast(nd.Uniform(0, 255, nd.Shape{1, size, 4 * size}, nd.Seed(55)),
+		"w": integers(r, dtype.Uint8, dirs, width, 4*size),
+		"r": nd.Cast(nd.Uniform(0, 255, nd.Shape{dirs, size, 4 * size}, nd.Seed(55)),
 			nd.CastParams{DType: dtype.Uint8}),
-		"b": random(r, dtype.Float32, -1, 1, 1, 8*size), "sw": number(0.01), "zw": byteOf(128),
-		"sr": random(r, dtype.Float32, 0.005, 0.01, 1, 4*size),
+		"b": random(r, dtype.Float32, -1, 1, dirs, 8*size), "sw": nd.Full(0.01, nd.Shape{dirs}),
+		"zw": nd.Full(128, nd.Shape{dirs}, nd.As(dtype.Uint8)),
+		"sr": random(r, dtype.Float32, 0.005, 0.01, dirs, 4*size),
 		"zr": zeros})
-	b.fixed = fixed
+	b.fixed = c.fixed
 	v := b.floats(t, "x", "w", "r", "b", "sr", "zr")
-	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-	h, cell := make([]float64, size), make([]float64, size)
-	var want []float64
 	v[0] = eightBits(v[0])
-	for step := range steps {
-		h = eightBits(h)
-		gates := make([]float64, 4*size)
-		for g := range gates {
-			gates[g] = v[3][g] + v[3][4*size+g]
-			for i := range width {
-				gates[g] += v[0][step*width+i] * (v[1][i*4*size+g] - 128) * 0.01
-			}
-			for i := range size {
-				gates[g] += h[i] * (v[2][i*4*size+g] - v[5][g]) * v[4][g]
-			}
+	want := make([]float64, steps*dirs*size)
+	for d := range dirs {
+		own := [][]float64{v[0]}
+		for _, list := range v[1:] {
+			n := len(list) / dirs
+			own = append(own, list[d*n:(d+1)*n])
 		}
-		for i := range size { // gates in the order input, output, forget, cell
-			cell[i] = sigmoid(gates[2*size+i])*cell[i] +
-				sigmoid(gates[i])*math.Tanh(gates[3*size+i])
-			h[i] = sigmoid(gates[size+i]) * math.Tanh(cell[i])
+		h, cell := make([]float64, size), make([]float64, size)
+		for i := range steps {
+			at := i
+			if d == 1 || c.direction == "reverse" {
+				at = steps - 1 - i
+			}
+			c.step(own, at, eightBits(h), h, cell)
+			copy(want[(at*dirs+d)*size:], h)
 		}
-		want = append(want, h...)
 	}
 	near(t, "states", b.run(t)[0], want)
+}
+
+// step computes a step of a direction from the inputs x, w, r, b, sr and zr, and from its last state,
+// read.
+func (c dynamic) step(v [][]float64, at int, read, h, cell []float64) {
+	size, width := len(h), len(v[1])/(4*len(h))
+	act := func(f func(float64) float64, x float64) float64 {
+		if c.clip > 0 {
+			x = min(max(x, -c.clip), c.clip)
+		}
+		return f(x)
+	}
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	gates := make([]float64, 4*size)
+	for g := range gates {
+		gates[g] = v[3][g] + v[3][4*size+g]
+		for i := range width {
+			gates[g] += v[0][at*width+i] * (v[1][i*4*size+g] - 128) * 0.01
+		}
+		for i := range size {
+			gates[g] += read[i] * (v[2][i*4*size+g] - v[5][g]) * v[4][g]
+		}
+	}
+	for i := range size { // gates in the order input, output, forget, cell
+		cell[i] = act(sigmoid, gates[2*size+i])*cell[i] +
+			act(sigmoid, gates[i])*act(math.Tanh, gates[3*size+i])
+		h[i] = act(sigmoid, gates[size+i]) * act(math.Tanh, cell[i])
+	}
 }

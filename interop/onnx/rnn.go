@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gomx/dtype"
+	nd "gomx/ndarray"
 	sym "gomx/symbol"
 )
 
@@ -32,17 +33,26 @@ type layer struct {
 }
 
 // gates is a constant matrix of weights, a row for each gate: real numbers, or integers of 8 bits
-// with a scale for each row, for products with real numbers or for products with integers.
+// with a scale for each row.
 type gates struct {
 	real         *sym.Symbol
-	codes, scale *sym.Symbol
 	whole        *operand
-	steps        []float64 // scales of whole
+	steps        []float64   // scales of whole
+	codes, scale *sym.Symbol // constants of whole and steps, made by stored
+}
+
+// stored returns constants of the integers and of their scales.
+func (g *gates) stored(c *call) (codes, scale *sym.Symbol) {
+	if g.codes == nil {
+		g.codes = c.constant(nd.FromSlice(g.whole.q, g.whole.shape...))
+		g.scale = c.numbers(dtype.Float32, g.steps, len(g.steps), 1)
+	}
+	return g.codes, g.scale
 }
 
 // known holds the weights at inputs 1 and 2, one for each direction.
 type known struct {
-	weights [3][]gates
+	weights [3][]*gates
 	// The inputs as a whole are scale·(rows - zero), rows being uint8 of shape (steps·batch, width)
 	rows, scale, zero *sym.Symbol
 }
@@ -90,6 +100,9 @@ func recurrence(kind string, gates int, usual []string, weights *known) importer
 			c.text("direction", "forward") != "reverse" {
 			return l.results(l.whole(x))
 		}
+		if same && !special && l.inBytes() {
+			return l.results(l.bytes())
+		}
 		return l.results(l.unrolled(x))
 	}
 }
@@ -126,9 +139,9 @@ func (l *layer) check() bool {
 }
 
 // weights are the known weights at an input, empty where they are computed when the graph runs.
-func (l *layer) weights(i, direction int) gates {
+func (l *layer) weights(i, direction int) *gates {
 	if i >= len(l.known.weights) || l.known.weights[i] == nil {
-		return gates{}
+		return &gates{}
 	}
 	return l.known.weights[i][direction]
 }
@@ -178,7 +191,7 @@ func (l *layer) whole(x *sym.Symbol) (y, h, cell *sym.Symbol) {
 	order, mode := []int{0}, "rnn_tanh"
 	switch l.kind {
 	case "lstm":
-		order, mode = []int{0, 2, 3, 1}, "lstm" // i, o, f, c of ONNX
+		order, mode = lstmOrder, "lstm"
 	case "gru":
 		order, mode = []int{1, 0, 2}, "gru" // z, r, h of ONNX
 	}
@@ -217,6 +230,9 @@ func (l *layer) whole(x *sym.Symbol) (y, h, cell *sym.Symbol) {
 	}
 	return y, s.At(1), cell
 }
+
+// lstmOrder has MXNet's order of the gates of ONNX: i, o, f, c there.
+var lstmOrder = []int{0, 2, 3, 1}
 
 // unrolled computes the steps one by one.
 func (l *layer) unrolled(x *sym.Symbol) (y, h, cell *sym.Symbol) {
@@ -338,30 +354,24 @@ func (l *layer) step(x, h, cell *sym.Symbol, d int) (nextH, nextCell *sym.Symbol
 // inputs are the products of all inputs with all gates, and the bias of inputs, of shape
 // (steps·batch, gates).
 func (l *layer) inputs(x *sym.Symbol, d int) *sym.Symbol {
-	c, w, k := l.c, l.weights(1, d), l.known
+	w := l.weights(1, d)
 	if w.whole == nil {
-		return linear(c.reshape(x, dtype.Shape{l.steps * l.batch, l.width}), l.part(1, d),
+		return linear(l.c.reshape(x, dtype.Shape{l.steps * l.batch, l.width}), l.part(1, d),
 			l.bias(d, 0))
 	}
-	n := l.gates * l.size
-	lost := make([]float64, n) // by a zero point of one
-	for i, s := range w.steps {
-		lost[i] = s * w.whole.sums[i]
-	}
-	s := w.whole.product(c, k.rows, nil, w.steps, make([]float64, n))
-	s = sym.BroadcastSub(s, sym.BroadcastMul(w.whole.perChannel(c, lost), k.zero))
-	return sym.BroadcastAdd(sym.BroadcastMul(s, k.scale), l.bias(d, 0))
+	return l.integers(w, l.bias(d, 0))
 }
 
 // products are the products of a state with all gates, and the bias of states.
 func (l *layer) products(h *sym.Symbol, d int) *sym.Symbol {
 	rb := l.bias(d, 1)
 	w := l.weights(2, d)
-	if w.codes == nil {
+	if w.whole == nil {
 		return linear(h, l.part(2, d), rb)
 	}
+	codes, scale := w.stored(l.c)
 	return sym.WeightOnlyFullyConnected(h, sym.WeightOnlyParams{NumHidden: l.gates * l.size, Bits: 8,
-		NoFlatten: true}, sym.With("weight", w.codes), sym.With("scale", w.scale), sym.With("bias", rb))
+		NoFlatten: true}, sym.With("weight", codes), sym.With("scale", scale), sym.With("bias", rb))
 }
 
 // blend is (1 - z)·n + z·h.
