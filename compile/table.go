@@ -86,6 +86,13 @@ func fused() []*Stage {
 			Reason: "scores and weights of attention grow with the square of the sequence: one " +
 				"operator makes them block by block, and again for the gradient; before the " +
 				"gradient, because the operator has its own"},
+		// Relies on transpositions that simplify has joined. Guarantees that every bit stays as it
+		// is: pointwise operators compute elements, wherever these lie.
+		{Name: "cancel-transpositions", Pass: true, mode: inferring,
+			pass: graph.CancelTranspositions, After: []string{"simplify", "drop-dropout"},
+			Before: []string{"fuse-quantized", "fold-batchnorm", "fuse-sum"},
+			Reason: "imported models move channels to the end of the axes and back around every " +
+				"function; before the fusions, whose patterns transpositions hide"},
 		// Relies on products of integers that nothing else reads, and on ranges in attributes.
 		// Guarantees that outputs agree up to the rounding of sums with integers. Source: the
 		// post-operations of oneDNN; MXNet's MKLDNN subgraph for quantized layers.
@@ -95,6 +102,15 @@ func fused() []*Stage {
 			Reason: "sums of integers become the integers of the next layer while they are in " +
 				"registers, instead of six arrays of float32; before the other fusions, which would " +
 				"take the rectifiers and chains away"},
+		// Relies on being the only reader of a convolution, and on parameters that are variables.
+		// Guarantees that outputs agree up to rounding: weight and bias are folded, and kept in
+		// that form between runs. Source: Jacob et al., 2018, as for fold-batchnorm.
+		{Name: "fold-affine", Pass: true, mode: inferring, Loose: true, Host: true,
+			pass: graph.FoldAffine, After: []string{"cancel-transpositions"},
+			Before: []string{"fuse-sum", "fuse-activation"},
+			Reason: "imported models have the bias and the batch norm of a convolution as sums " +
+				"and products, which the convolution can do; before sums and activations, " +
+				"because it brings them next to convolutions"},
 		// Relies on being the only reader of a convolution. Guarantees that outputs agree up to
 		// rounding: weights are multiplied by gamma/deviation, and kept in that form between
 		// runs. Source: Jacob et al., Quantization and Training of Neural Networks, 2018, section

@@ -286,3 +286,85 @@ func (r *rewriter) typed(bias, param op.Entry) op.Entry {
 	}
 	return op.Entry{}
 }
+
+// FoldAffine makes one convolution of a convolution and the sums and products with a parameter per
+// channel that alone read it.
+func FoldAffine(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, affineInto) }
+
+func affineInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	for k, e := range in {
+		step, ok := affineStep(n, k)
+		if !ok {
+			continue
+		}
+		by, ok := r.perChannel(in[1-k], r.facts.Shapes[e])
+		if !ok || !r.only(e) || !together(e.Node, n) || !r.exact(e) {
+			continue
+		}
+		switch conv := e.Node; conv.Op {
+		case nn.Convolution.Op:
+			if variables(conv.In[1:]) {
+				p := conv.Params.(nn.ConvolutionParams)
+				fold := nn.FoldAffineParams{Steps: step, NoBias: p.NoBias}
+				return r.affine(n, conv, nn.FusedConvolutionOf(p), fold,
+					slices.Insert(slices.Clone(conv.In[1:]), 1, by))
+			}
+		case nn.FusedConvolution.Op:
+			p, w := conv.Params.(nn.FusedConvolutionParams), conv.In[1].Node
+			if !p.ReLU && w.Op == nn.FoldAffine.Op {
+				fold := w.Params.(nn.FoldAffineParams)
+				from := slices.Insert(slices.Clone(w.In), 1+len(fold.Steps), by)
+				fold.Steps += step
+				return r.affine(n, conv, p, fold, from)
+			}
+		}
+	}
+	return op.Entry{}
+}
+
+// affine makes the convolution that does the work of conv, whose parameters are p now, and of n;
+// from are the inputs of the operator that folds its weight.
+func (r *rewriter) affine(n, conv *op.Node, p nn.FusedConvolutionParams, fold nn.FoldAffineParams,
+	from []op.Entry) op.Entry {
+	w := r.joined(nn.FoldAffine.Op, fold, n, conv, from...).Node
+	w.After = nil
+	p.NoBias = false
+	return r.joined(nn.FusedConvolution.Op, p, conv, n, conv.In[0], w.Entry(0), w.Entry(1))
+}
+
+// affineStep returns the sign of FoldAffine for the function that n is of its input k.
+func affineStep(n *op.Node, k int) (string, bool) {
+	switch n.Op {
+	case prim.BroadcastAdd.Op:
+		return "+", true
+	case prim.BroadcastMul.Op:
+		return "*", true
+	case prim.BroadcastSub.Op:
+		return []string{"-", "~"}[k], true
+	case prim.BroadcastDiv.Op:
+		return "/", k == 0
+	}
+	return "", false
+}
+
+// perChannel returns the variable that has the elements of e, if e has one element, or one for each
+// channel of an array with a shape.
+func (r *rewriter) perChannel(e op.Entry, shape dtype.Shape) (op.Entry, bool) {
+	s, rank := r.facts.Shapes[e], len(shape)
+	if !r.facts.Known(e) || !shape.Known() || rank < 2 || len(s) > rank {
+		return e, false
+	}
+	for i, d := range s {
+		if channel := i+rank-len(s) == 1; d != 1 && !(channel && d == shape[1]) {
+			return e, false
+		}
+	}
+	for !e.Node.IsVar() && e.Node.Op.Reshapes && len(e.Node.After) == 0 {
+		e = e.Node.In[0]
+	}
+	return e, e.Node.IsVar() && r.exact(e)
+}
+
+func variables(list []op.Entry) bool {
+	return !slices.ContainsFunc(list, func(e op.Entry) bool { return !e.Node.IsVar() })
+}

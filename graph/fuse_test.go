@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -307,5 +308,148 @@ func checkFusion(t *testing.T, rng *rand.Rand, s *sym.Symbol, channels int) {
 			nettest.Near(t, fmt.Sprintf("round %d: output %d", round, i),
 				nettest.Values(t, fused.Outputs()[i]), nettest.Values(t, plain.Outputs()[i]))
 		}
+	}
+}
+
+// inferred runs a network once without any passes and once with all but some, on the same random
+// arguments, and returns the outputs of both, plain ones first. The executor of the second run goes
+// to look.
+func inferred(t *testing.T, net *sym.Symbol, data dtype.Shape, without []string,
+	look func(ex *sym.Executor)) (plain, passed [][]float32) {
+	t.Helper()
+	run := func(plain bool) (outs [][]float32) {
+		c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": data}, NoFusion: plain,
+			GradReq: map[string]op.Req{}}
+		for _, name := range net.Arguments() {
+			c.GradReq[name] = op.ReqNull
+		}
+		if !plain {
+			c.Without = without
+		}
+		ex, err := net.SimpleBind(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ex.Close()
+		rng := rand.New(rand.NewPCG(1, 2))
+		for _, name := range net.Arguments() {
+			nettest.FillBetween(t, rng, ex.Args[name], 0.5, 1.5)
+		}
+		for range 2 { // the second run has kept forms
+			outs = nil
+			if err := ex.Forward(false); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range ex.Outputs() {
+				outs = append(outs, nettest.Values(t, o))
+			}
+		}
+		if !plain {
+			look(ex)
+		}
+		return outs
+	}
+	return run(true), run(false)
+}
+
+func alike(t *testing.T, got, want [][]float32) {
+	t.Helper()
+	for i := range want {
+		for k, w := range want[i] {
+			if g := got[i][k]; !(math.Abs(float64(g-w)) <= 1e-4*(1+math.Abs(float64(w)))) {
+				t.Fatalf("output %d: element %d is %v, want %v", i, k, g, w)
+			}
+		}
+	}
+}
+
+// random functions of a convolution's channels by a parameter.
+func randomAffine(rng *rand.Rand, y *sym.Symbol, channels, i int) *sym.Symbol {
+	shape := []dtype.Shape{{1, channels, 1, 1}, {channels, 1, 1}, {1, 1, 1, 1}, {1}}[rng.IntN(4)]
+	c := sym.Var(fmt.Sprint("c", i), sym.Shape(shape...))
+	if rng.IntN(3) == 0 {
+		c = sym.Reshape(sym.Var(fmt.Sprint("c", i), sym.Shape(1, 1, 1, channels)),
+			sym.ReshapeParams{Shape: []int{1, channels, 1, 1}})
+	}
+	switch rng.IntN(6) {
+	case 0:
+		return sym.BroadcastAdd(c, y)
+	case 1:
+		return sym.BroadcastAdd(y, c)
+	case 2:
+		return sym.BroadcastSub(y, c)
+	case 3:
+		return sym.BroadcastSub(c, y)
+	case 4:
+		return sym.BroadcastDiv(y, c)
+	}
+	return sym.BroadcastMul(c, y)
+}
+
+// TestFoldedAffineAgrees: random chains of sums and products per channel become part of the
+// convolution, with the rectifier behind them, and change no result.
+func TestFoldedAffineAgrees(t *testing.T) {
+	for seed := range uint64(24) {
+		tier := []device.Tier{device.TierRef, device.TierGo, device.TierC}[seed%3]
+		defer device.LimitTier(device.LimitTier(tier))
+		rng := rand.New(rand.NewPCG(seed, 5))
+		channels := []int{1, 5, 16, 32}[rng.IntN(4)]
+		p := sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: channels,
+			NoBias: rng.IntN(2) == 0}
+		y := sym.Convolution(sym.Var("data"), p, sym.Name("conv"))
+		steps := 1 + rng.IntN(5)
+		for i := range steps {
+			y = randomAffine(rng, y, channels, i)
+		}
+		y = sym.Relu(y)
+		want, got := inferred(t, y, dtype.Shape{2, 4, 9, 8}, nil, func(ex *sym.Executor) {
+			if n := changesOf(t, ex, "fold-affine"); n != steps {
+				t.Errorf("seed %d: %d of %d functions are folded", seed, n, steps)
+			}
+			if n := changesOf(t, ex, "fuse-activation"); n != 1 {
+				t.Errorf("seed %d: the rectifier is not part of the convolution", seed)
+			}
+		})
+		alike(t, got, want)
+	}
+}
+
+// changesOf counts the changes that a pass has made to an executor's graph for inference.
+func changesOf(t *testing.T, ex *sym.Executor, pass string) (n int) {
+	t.Helper()
+	e, err := ex.Explain(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range e.Passes {
+		if p.Pass == pass {
+			n += len(p.Changes)
+		}
+	}
+	return n
+}
+
+// TestAffineStaysApart: values that others read, factors that the network computes, and factors of
+// other axes than channels are not folded.
+func TestAffineStaysApart(t *testing.T) {
+	conv := func() *sym.Symbol {
+		return sym.Convolution(sym.Var("data"), sym.ConvolutionParams{Kernel: []int{1, 1},
+			NumFilter: 8}, sym.Name("conv"))
+	}
+	by := func(shape ...int) *sym.Symbol { return sym.Var("by", sym.Shape(shape...)) }
+	y := conv()
+	for name, net := range map[string]*sym.Symbol{
+		"also read":   sym.Group(sym.BroadcastMul(y, by(8, 1, 1)), sym.Exp(y)),
+		"computed":    sym.BroadcastMul(conv(), sym.Exp(by(1, 8, 1, 1))),
+		"columns":     sym.BroadcastMul(conv(), by(1, 1, 1, 8)),
+		"samples":     sym.BroadcastAdd(conv(), by(2, 1, 1, 1)),
+		"denominator": sym.BroadcastDiv(by(8, 1, 1), conv()),
+	} {
+		want, got := inferred(t, net, dtype.Shape{2, 3, 8, 8}, nil, func(ex *sym.Executor) {
+			if n := changesOf(t, ex, "fold-affine"); n != 0 {
+				t.Errorf("%s: %d functions are folded", name, n)
+			}
+		})
+		alike(t, got, want)
 	}
 }

@@ -65,19 +65,28 @@ func foldC(p FoldBatchNormParams, a *op.Args) (*op.Prepared, error) {
 	if p.Narrow {
 		return foldNarrowC(p, a, w)
 	}
-	if !packed {
+	return foldingInto(w, a, func(c *op.Call, weight, bias []float32) {
+		foldFloats(p, weight, bias, inputFloats(c.In))
+	}), nil
+}
+
+// foldingInto makes a kernel of a function that computes a weight and a bias; the weight comes into
+// the layout of a convolution where w, which may be nil, is one.
+func foldingInto(w *cpu.Packing, a *op.Args,
+	fold func(c *op.Call, weight, bias []float32)) *op.Prepared {
+	if w == nil {
 		return attach.Kernel(1, 0, func(c *op.Call) {
-			foldInto(p, c, attach.Floats(c.Out[0]), attach.Floats(c.Out[1]))
-		}), nil
+			fold(c, attach.Floats(c.Out[0]), attach.Floats(c.Out[1]))
+		})
 	}
 	size := a.In[0].Shape.Size()
 	begin := attach.Align(4 * size)
 	return &op.Prepared{Threads: w.Threads(), Scratch: begin + w.Scratch(), Impls: w.Impls(),
 		Run: func(c *op.Call) error {
 			plain := attach.Scratch(c, begin/4)
-			foldInto(p, c, plain[:size], attach.Floats(c.Out[1]))
+			fold(c, plain[:size], attach.Floats(c.Out[1]))
 			return w.Run(c.Out[0].Data, c.Scratch, unsafe.Add(c.Scratch, begin))
-		}}, nil
+		}}
 }
 
 // foldNarrowC folds in float32 scratch memory, rounds there, and brings the weight into the layout
@@ -94,7 +103,7 @@ func foldNarrowC(p FoldBatchNormParams, a *op.Args, w *cpu.Packing) (*op.Prepare
 	}
 	k.Run = func(c *op.Call) error {
 		plain := attach.Scratch(c, narrow/4)
-		foldInto(p, c, plain[:size], plain[bias/4:bias/4+channels])
+		foldFloats(p, plain[:size], plain[bias/4:bias/4+channels], inputFloats(c.In))
 		round.Run(c.Out[1].Data, unsafe.Add(c.Scratch, bias), channels)
 		if w == nil {
 			round.Run(c.Out[0].Data, c.Scratch, size)
@@ -104,15 +113,6 @@ func foldNarrowC(p FoldBatchNormParams, a *op.Args, w *cpu.Packing) (*op.Prepare
 		return w.Run(c.Out[0].Data, unsafe.Add(c.Scratch, narrow), unsafe.Add(c.Scratch, rest))
 	}
 	return k, nil
-}
-
-// foldInto folds the inputs of a call.
-func foldInto(p FoldBatchNormParams, c *op.Call, weight, bias []float32) {
-	in := make([][]float32, len(c.In))
-	for i := range in {
-		in[i] = attach.Floats(c.In[i])
-	}
-	foldFloats(p, weight, bias, in)
 }
 
 // foldFloats is foldRef for float32; in holds the inputs of FoldBatchNorm.
