@@ -20,15 +20,11 @@ func (s *simplifier) moved() op.Entry {
 	if inner := x.Node; !inner.IsVar() && len(inner.In) > 0 && len(inner.After) == 0 {
 		if before, ok := permutation(inner, s.facts.Shapes[inner.In[0]]); ok &&
 			s.facts.Known(inner.In[0]) {
-			both := make([]int, len(perm))
-			for i, a := range perm {
-				both[i] = before[a]
-			}
-			perm, x2, joined = both, inner.In[0], true
+			perm, x2, joined = composed(before, perm), inner.In[0], true
 		}
 	}
 	switch shape := s.facts.Shapes[x2]; {
-	case sorted(perm, func(int) bool { return true }):
+	case isSorted(perm):
 		return x2
 	case sorted(perm, func(a int) bool { return shape[a] != 1 }):
 		return s.reshape(x2)
@@ -130,7 +126,7 @@ func lastSwapped(f *Facts, e op.Entry, matrix bool) (op.Entry, bool) {
 	perm, ok := permutation(n, shape)
 	last := len(perm) - 1
 	if !ok || last < 1 || matrix && last != 1 || perm[last] != last-1 || perm[last-1] != last ||
-		!sorted(perm[:last-1], func(int) bool { return true }) {
+		!isSorted(perm[:last-1]) {
 		return e, false
 	}
 	return n.In[0], true

@@ -88,7 +88,7 @@ func transpositions(outs []op.Entry) (n int) {
 }
 
 // TestRegionsNeverGainTranspositions: random functions between random transpositions give the same
-// bits, and no graph has more transpositions than before.
+// results, and no graph has more transpositions than before.
 func TestRegionsNeverGainTranspositions(t *testing.T) {
 	less := 0
 	for seed := range uint64(60) {

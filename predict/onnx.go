@@ -275,7 +275,8 @@ func (o *ONNX) find(in map[string]*nd.Array) (*bound, error) {
 	return b, nil
 }
 
-// key identifies shapes of inputs, and values of those that are fixed. o.mu is held.
+// key returns a text that two calls share if their inputs have the same shapes, and their fixed
+// inputs the same values. The caller holds o.mu.
 func (o *ONNX) key(in map[string]*nd.Array) (string, error) {
 	var key []byte
 	for _, p := range o.ports {

@@ -51,7 +51,8 @@ func (m *Measurer) beside(ctx context.Context, h *plan.Host, store string) (seco
 		if err != nil {
 			return 0, err
 		}
-		seconds += max(0, f.p.Step*(f.off()-1)) / float64(len(networks))
+		longer := min(max(1, f.off()), factorMost) - 1
+		seconds += f.p.Step * longer / float64(len(networks))
 	}
 	return seconds, nil
 }

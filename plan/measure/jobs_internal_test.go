@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Steps that another program has disturbed do not count for the jitter, whatever the order of the
-// rounds.
+// TestCalmest: the calmest round gives the times of the steps, in any order of the rounds.
 func TestCalmest(t *testing.T) {
 	calm := []float64{1, 1.01, 0.99, 1, 1, 1.01, 0.99, 1}
 	rounds := [][]computeFigures{
