@@ -36,9 +36,9 @@ func newBlock(filters int) block {
 	return b
 }
 
-// optimize runs the passes with shapes inferred for data of some channels, and returns how often
-// each changed something.
-func optimize(t *testing.T, channels int, outs ...op.Entry) ([]op.Entry, map[string]int) {
+// factsFor infers shapes from the shape of data and the shapes that variables name. All types are
+// float32.
+func factsFor(t *testing.T, outs []op.Entry, data dtype.Shape) *graph.Facts {
 	t.Helper()
 	g := graph.Index(outs)
 	shapes, types := make([]dtype.Shape, g.NumEntries()), make([]dtype.Type, g.NumEntries())
@@ -47,13 +47,27 @@ func optimize(t *testing.T, channels int, outs ...op.Entry) ([]op.Entry, map[str
 	}
 	for _, n := range g.Nodes {
 		if n.Name == "data" {
-			shapes[g.Entry(n.Entry(0))] = dtype.Shape{2, channels, 8, 8}
+			shapes[g.Entry(n.Entry(0))] = data
+		}
+		if s := n.Attrs["__shape__"]; n.IsVar() && s != "" {
+			shape, err := op.ParseTuple(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shapes[g.Entry(n.Entry(0))] = shape
 		}
 	}
 	if err := graph.InferShapes(g, shapes); err != nil {
 		t.Fatal(err)
 	}
-	f := graph.FactsOf(g, shapes, types)
+	return graph.FactsOf(g, shapes, types)
+}
+
+// optimize runs the passes with shapes inferred for data of some channels, and returns how often
+// each changed something.
+func optimize(t *testing.T, channels int, outs ...op.Entry) ([]op.Entry, map[string]int) {
+	t.Helper()
+	f := factsFor(t, outs, dtype.Shape{2, channels, 8, 8})
 	changes := map[string]int{}
 	for _, p := range inference {
 		var err error

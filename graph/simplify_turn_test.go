@@ -49,29 +49,8 @@ func TestTranspositionsAroundConvolutionsCancel(t *testing.T) {
 // cancelled applies the pass to a network for data of a shape.
 func cancelled(t *testing.T, net *sym.Symbol, data dtype.Shape) []op.Entry {
 	t.Helper()
-	outs := net.Entries()
-	g := graph.Index(outs)
-	shapes, types := make([]dtype.Shape, g.NumEntries()), make([]dtype.Type, g.NumEntries())
-	for i := range types {
-		types[i] = dtype.Float32
-	}
-	for _, n := range g.Nodes {
-		if n.Name == "data" {
-			shapes[g.Entry(n.Entry(0))] = data
-		}
-		if s := n.Attrs["__shape__"]; n.IsVar() && s != "" {
-			shape, err := op.ParseTuple(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			shapes[g.Entry(n.Entry(0))] = shape
-		}
-	}
-	if err := graph.InferShapes(g, shapes); err != nil {
-		t.Fatal(err)
-	}
-	outs, _, _, err := graph.Apply(graph.CancelTranspositions, outs,
-		graph.FactsOf(g, shapes, types))
+	outs, _, _, err := graph.Apply(graph.CancelTranspositions, net.Entries(),
+		factsFor(t, net.Entries(), data))
 	if err != nil {
 		t.Fatal(err)
 	}
