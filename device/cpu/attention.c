@@ -511,7 +511,7 @@ LEVEL(v4, __attribute__((target("arch=x86-64-v4"))), 8, gx_v16, GX_AT, GX_LANES)
 static const part_fn *parts_here(void) {
 #if defined(__x86_64__)
 	if (gx_is_v4()) return parts_v4;
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return parts_v3;
+	if (gx_is_v3()) return parts_v3;
 #endif
 	return parts_plain;
 }

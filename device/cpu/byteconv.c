@@ -73,8 +73,7 @@ INLINE void turn8_words(__m256 *r) {
 #include "byteend.h"
 
 int gx_byteconv_takes(const gx_int8 *c) {
-	int v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-	return v3 && (c->sum_type == GX_NONE || c->axes == 0 || c->sum_layout == c->y_layout);
+	return gx_is_v3() && (c->sum_type == GX_NONE || c->axes == 0 || c->sum_layout == c->y_layout);
 }
 
 int64_t gx_byteconv_packed(const gx_int8 *c) {
@@ -83,23 +82,20 @@ int64_t gx_byteconv_packed(const gx_int8 *c) {
 	return p.groups * gx_byteplan_weights(&p, p.per);
 }
 
-// lines rounds a number of bytes up to whole cache lines.
-static int64_t lines(int64_t n) { return (n + 63) / 64 * 64; }
-
 // offset_bytes and band_bytes are the parts of a thread's memory. Vectors read beyond the last
 // number of wide data.
 static int64_t offset_bytes(const gx_byteplan *p) {
-	return lines((p->depthwise ? 2 * p->pairs : p->runs) * (int64_t)sizeof(int64_t));
+	return gx_lines((p->depthwise ? 2 * p->pairs : p->runs) * (int64_t)sizeof(int64_t));
 }
 
 static int64_t band_bytes(const gx_byteplan *p) {
 	int64_t pixels = p->kernel[0] * gx_byteplan_high(p, p->rows) * p->columns;
-	return lines(pixels * p->channels * (int64_t)sizeof(int16_t) + 64);
+	return gx_lines(pixels * p->channels * (int64_t)sizeof(int16_t) + 64);
 }
 
 int64_t gx_byteconv_scratch(const gx_int8 *c, int threads) {
 	gx_byteplan p = gx_byteplan_of(c);
-	int64_t packed = c->packed ? 0 : lines(gx_byteconv_packed(c));
+	int64_t packed = c->packed ? 0 : gx_lines(gx_byteconv_packed(c));
 	return packed + threads * (offset_bytes(&p) + band_bytes(&p));
 }
 
@@ -290,7 +286,7 @@ void gx_byteconv_run(const gx_int8 *c, void *y, const void *x, const int8_t *w, 
 	char *rest = scratch;
 	if (!c->packed) {
 		gx_byteconv_pack(c, (int8_t *)rest, w, threads);
-		w = (int8_t *)rest, rest += lines(gx_byteconv_packed(c));
+		w = (int8_t *)rest, rest += gx_lines(gx_byteconv_packed(c));
 	}
 	job j = {&p, {c, y, sum, scale, offset}, x, w, rest, threads};
 	gx_parallel(threads, threads, 1, share, &j);

@@ -20,11 +20,9 @@ typedef struct {
 
 static int64_t pitch(const gx_bytelstm *l) { return (l->n + LINE - 1) / LINE * LINE; }
 
-static int64_t lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 static int64_t own_bytes(const gx_bytelstm *l) {
-	return lines(6 * l->batch * l->n * (int64_t)sizeof(float)) +
-		lines(l->batch * pitch(l) * (int64_t)sizeof(int16_t));
+	return gx_lines(6 * l->batch * l->n * (int64_t)sizeof(float)) +
+		gx_lines(l->batch * pitch(l) * (int64_t)sizeof(int16_t));
 }
 
 int64_t gx_bytelstm_scratch(const gx_bytelstm *l) { return l->dirs * own_bytes(l); }
@@ -33,7 +31,7 @@ static own own_of(const gx_bytelstm *l, void *scratch, int64_t d) {
 	int64_t size = l->batch * l->n;
 	float *f = (float *)((char *)scratch + d * own_bytes(l));
 	return (own){f, f + 4 * size, f + 5 * size,
-		(int16_t *)((char *)f + lines(6 * size * (int64_t)sizeof(float)))};
+		(int16_t *)((char *)f + gx_lines(6 * size * (int64_t)sizeof(float)))};
 }
 
 // round_states makes integers of the states of a direction and returns the number of one.
@@ -126,8 +124,7 @@ V3 static void multiply_pairs(const void *arg, int64_t begin, int64_t end) {
 }
 
 static gx_range_fn multiplier(void) {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? multiply_pairs
-																		   : multiply;
+	return gx_is_v3() ? multiply_pairs : multiply;
 }
 #else
 static gx_range_fn multiplier(void) { return multiply; }

@@ -24,6 +24,15 @@ extern double sqrt(double) __attribute__((const));
 #define GX_CLONES
 #endif
 
+// gx_is_v3 reports whether the processor runs functions for x86-64-v3.
+static inline int gx_is_v3(void) {
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+	return 0;
+#endif
+}
+
 // gx_is_v4 reports whether the processor runs functions for x86-64-v4.
 static inline int gx_is_v4(void) {
 #if defined(__x86_64__)
@@ -115,6 +124,9 @@ static inline __attribute__((always_inline)) float gx_total(const void *lanes) {
 	for (int i = 0; i < 4; i++) s[i] += s[i + 4];
 	return (s[0] + s[2]) + (s[1] + s[3]);
 }
+
+// gx_lines rounds a number of bytes up to whole cache lines.
+static inline int64_t gx_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static inline int64_t gx_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gx_max(int64_t a, int64_t b) { return a > b ? a : b; }

@@ -140,7 +140,7 @@ static void vectors(const void *arg, int64_t begin, int64_t end) {
 }
 
 static int64_t room(const gx_order_spec *p) {
-	return (p->n * (int64_t)(2 * sizeof(rank) + sizeof(uint32_t)) + 63) / 64 * 64;
+	return gx_lines(p->n * (int64_t)(2 * sizeof(rank) + sizeof(uint32_t)));
 }
 
 int64_t gx_order_scratch(const gx_order_spec *p, int threads) { return room(p) * threads; }

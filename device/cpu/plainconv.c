@@ -200,7 +200,7 @@ static const float *plain(const gx_prog *p, const void *from, const gx_array *a,
 	char **scratch) {
 	if (layout == GX_PLAIN) return from;
 	float *to = (float *)*scratch;
-	*scratch += (a->batch * a->channels * a->pixels * (int64_t)sizeof(float) + 63) / 64 * 64;
+	*scratch += gx_lines(a->batch * a->channels * a->pixels * (int64_t)sizeof(float));
 	gx_relayout(to, from, a, layout, GX_PLAIN, p->threads);
 	return to;
 }

@@ -18,7 +18,7 @@ gx_prog *gx_prog_new(gx_prog_fn run, int threads) {
 
 int64_t gx_prog_take(gx_prog *p, int64_t floats) {
 	int64_t at = p->scratch;
-	p->scratch += (floats * (int64_t)sizeof(float) + 63) / 64 * 64;
+	p->scratch += gx_lines(floats * (int64_t)sizeof(float));
 	return at;
 }
 

@@ -39,8 +39,7 @@ double gx_rate_fma(int threads) {
 	gx_range_fn fn = wide;
 	threads = gx_min(threads, THREADS);
 	if (!gx_is_v4()) {
-		int v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-		lanes = v3 ? 8 : 4, fn = v3 ? half : plain;
+		lanes = gx_is_v3() ? 8 : 4, fn = gx_is_v3() ? half : plain;
 	}
 	gx_parallel(threads, threads, 1, fn, out);
 	return 2.0 * SUMS * STEPS * lanes * threads;
